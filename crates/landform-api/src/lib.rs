@@ -1,0 +1,14 @@
+//! Names, references and errors that every part of Landform shares.
+//!
+//! This crate is pure: it knows no runtime, no socket and no store. Everything else may use it.
+//!
+//! - [`kind`]: how a kind of object is named (group, version, kind, resource).
+//! - [`field`]: what is wrong with one field of an object, and where.
+//! - [`keys`]: the finalizers, labels and annotations whose spelling is part of the contract.
+
+pub mod field;
+pub mod keys;
+pub mod kind;
+
+pub use field::{FieldError, FieldPath, FieldReason};
+pub use kind::{GroupKind, GroupVersionKind, GroupVersionResource};

@@ -1,0 +1,66 @@
+//! Transactions: several compare-and-set writes that happen whole or not at all.
+
+use bytes::Bytes;
+
+use crate::{Key, Record, Revision};
+
+/// What must hold of a key for a transaction to be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// Nothing.
+    Any,
+    /// The key does not exist.
+    Absent,
+    /// The key exists and was last written at this revision.
+    ModifiedAt(Revision),
+}
+
+/// One write.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Sets the value.
+    Put(Bytes),
+    /// Removes the key; a key that is absent stays so, without an event.
+    Delete,
+    /// Writes nothing: the comparison alone guards the other writes.
+    Check,
+}
+
+/// Writes that belong together. A key may stand in it once.
+#[derive(Clone, Debug, Default)]
+pub struct Txn {
+    /// Key, condition, write.
+    pub writes: Vec<(Key, Compare, Op)>,
+}
+
+impl Txn {
+    /// A transaction of one write.
+    #[must_use]
+    pub fn one(key: Key, compare: Compare, op: Op) -> Self {
+        Self {
+            writes: vec![(key, compare, op)],
+        }
+    }
+
+    /// Adds a write.
+    #[must_use]
+    pub fn and(mut self, key: Key, compare: Compare, op: Op) -> Self {
+        self.writes.push((key, compare, op));
+        self
+    }
+}
+
+/// How a transaction ended.
+#[derive(Clone, Debug)]
+pub enum TxnOutcome {
+    /// Applied, at this revision. (A transaction that changed nothing takes no revision and answers
+    /// with the newest one.)
+    Committed(Revision),
+    /// Not applied: this write's comparison did not hold.
+    Conflict {
+        /// The position in [`Txn::writes`].
+        index: usize,
+        /// What the key holds instead.
+        current: Option<Record>,
+    },
+}

@@ -1,0 +1,3 @@
+//! The `landform` binary.
+
+fn main() {}
