@@ -4,9 +4,11 @@
 //!
 //! - [`kind`]: how a kind of object is named (group, version, kind, resource).
 //! - [`field`]: what is wrong with one field of an object, and where.
+//! - [`jsonpath`]: the dialect of JSONPath that Kubernetes uses.
 //! - [`keys`]: the finalizers, labels and annotations whose spelling is part of the contract.
 
 pub mod field;
+pub mod jsonpath;
 pub mod keys;
 pub mod kind;
 

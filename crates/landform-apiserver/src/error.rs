@@ -1,0 +1,428 @@
+//! Every answer that is not a success: a Kubernetes `Status` with reason, code, causes and a message
+//! that tells the person what to change.
+
+use landform_api::FieldError;
+use serde_json::{Value, json};
+
+/// A short result everywhere in this crate.
+pub type Result<T, E = ApiError> = std::result::Result<T, E>;
+
+/// Why a request was not carried out. The text form is `Status.reason`; each has one HTTP code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// 400: the request can't be understood.
+    BadRequest,
+    /// 401: no credentials, or none that count.
+    Unauthorized,
+    /// 403: understood, and not allowed.
+    Forbidden,
+    /// 404: no such object, resource or path.
+    NotFound,
+    /// 405: the resource has no such verb.
+    MethodNotAllowed,
+    /// 406: no form of answer that the client accepts.
+    NotAcceptable,
+    /// 409: an object of this name exists.
+    AlreadyExists,
+    /// 409: the object is not what the client thinks it is.
+    Conflict,
+    /// 410: the revision is no longer in the history.
+    Expired,
+    /// 413: larger than the server takes.
+    RequestEntityTooLarge,
+    /// 415: a body in a form that the server doesn't read.
+    UnsupportedMediaType,
+    /// 422: the object breaks a rule of its kind.
+    Invalid,
+    /// 429: too many requests at once.
+    TooManyRequests,
+    /// 500: our fault, or the disk's.
+    InternalError,
+    /// 503: not now (starting, stopping, disk full).
+    ServiceUnavailable,
+    /// 504: it took too long.
+    Timeout,
+}
+
+impl Reason {
+    /// The name in `Status.reason`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BadRequest => "BadRequest",
+            Self::Unauthorized => "Unauthorized",
+            Self::Forbidden => "Forbidden",
+            Self::NotFound => "NotFound",
+            Self::MethodNotAllowed => "MethodNotAllowed",
+            Self::NotAcceptable => "NotAcceptable",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::Conflict => "Conflict",
+            Self::Expired => "Expired",
+            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
+            Self::UnsupportedMediaType => "UnsupportedMediaType",
+            Self::Invalid => "Invalid",
+            Self::TooManyRequests => "TooManyRequests",
+            Self::InternalError => "InternalError",
+            Self::ServiceUnavailable => "ServiceUnavailable",
+            Self::Timeout => "Timeout",
+        }
+    }
+
+    /// The HTTP code.
+    #[must_use]
+    pub fn code(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::NotAcceptable => 406,
+            Self::AlreadyExists | Self::Conflict => 409,
+            Self::Expired => 410,
+            Self::RequestEntityTooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::Invalid => 422,
+            Self::TooManyRequests => 429,
+            Self::InternalError => 500,
+            Self::ServiceUnavailable => 503,
+            Self::Timeout => 504,
+        }
+    }
+}
+
+/// Which object a [`ApiError`] is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The resource (plural) or the kind, as Kubernetes puts it for the reason at hand.
+    pub kind: String,
+    /// The object's name.
+    pub name: String,
+    /// The object's uid, when it is known.
+    pub uid: String,
+}
+
+/// One of several causes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// `FieldValueInvalid`, `ResourceVersionTooLarge`, …
+    pub reason: String,
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub field: String,
+}
+
+/// A request that was not carried out.
+#[derive(Clone, Debug)]
+pub struct ApiError(Box<Details>);
+
+#[derive(Clone, Debug)]
+struct Details {
+    reason: Reason,
+    message: String,
+    subject: Option<Subject>,
+    causes: Vec<Cause>,
+    retry_after_seconds: Option<u32>,
+    continue_token: Option<String>,
+}
+
+impl ApiError {
+    /// An error with a message and nothing else.
+    #[must_use]
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self(Box::new(Details {
+            reason,
+            message: message.into(),
+            subject: None,
+            causes: Vec::new(),
+            retry_after_seconds: None,
+            continue_token: None,
+        }))
+    }
+
+    /// 400.
+    #[must_use]
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(Reason::BadRequest, message)
+    }
+
+    /// 500.
+    #[must_use]
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Reason::InternalError, message)
+    }
+
+    /// 404 for an object.
+    #[must_use]
+    pub fn not_found(group: &str, resource: &str, name: &str) -> Self {
+        Self::new(
+            Reason::NotFound,
+            format!("{} \"{name}\" not found", qualified(resource, group)),
+        )
+        .about(group, resource, name)
+    }
+
+    /// 404 for a path that leads nowhere.
+    #[must_use]
+    pub fn no_such_path() -> Self {
+        Self::new(Reason::NotFound, "the server could not find the requested resource")
+    }
+
+    /// 409 for a create whose name is taken.
+    #[must_use]
+    pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
+        Self::new(
+            Reason::AlreadyExists,
+            format!("{} \"{name}\" already exists", qualified(resource, group)),
+        )
+        .about(group, resource, name)
+    }
+
+    /// 409 for a write that is based on something outdated.
+    #[must_use]
+    pub fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        Self::new(
+            Reason::Conflict,
+            format!(
+                "Operation cannot be fulfilled on {} \"{name}\": {why}",
+                qualified(resource, group)
+            ),
+        )
+        .about(group, resource, name)
+    }
+
+    /// 403 for an operation that this object doesn't allow.
+    #[must_use]
+    pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Self {
+        Self::new(
+            Reason::Forbidden,
+            format!("{} \"{name}\" is forbidden: {why}", qualified(resource, group)),
+        )
+        .about(group, resource, name)
+    }
+
+    /// 422 with a cause for each field.
+    #[must_use]
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let list = match errors {
+            [one] => one.to_string(),
+            many => format!(
+                "[{}]",
+                many.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            ),
+        };
+        let mut error =
+            Self::new(Reason::Invalid, format!("{} \"{name}\" is invalid: {list}", qualified(kind, group)))
+                .about(group, kind, name);
+        error.0.causes = errors
+            .iter()
+            .map(|error| {
+                let whole = error.to_string();
+                let message = whole
+                    .strip_prefix(&format!("{}: ", error.path))
+                    .map_or_else(|| whole.clone(), str::to_owned);
+                Cause {
+                    reason: error.reason.as_str().into(),
+                    message,
+                    field: error.path.to_string(),
+                }
+            })
+            .collect();
+        error
+    }
+
+    /// 410: list again and watch from there.
+    #[must_use]
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(Reason::Expired, message)
+    }
+
+    /// Names the object that this is about.
+    #[must_use]
+    pub fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
+        self.0.subject = Some(Subject {
+            group: group.into(),
+            kind: kind.into(),
+            name: name.into(),
+            uid: String::new(),
+        });
+        self
+    }
+
+    /// Adds a cause.
+    #[must_use]
+    pub fn caused_by(mut self, reason: &str, message: &str, field: &str) -> Self {
+        self.0.causes.push(Cause {
+            reason: reason.into(),
+            message: message.into(),
+            field: field.into(),
+        });
+        self
+    }
+
+    /// Tells the client when to try again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.0.retry_after_seconds = Some(seconds);
+        self
+    }
+
+    /// Hands out a token with which an expired list can go on, though not consistently.
+    #[must_use]
+    pub fn continue_with(mut self, token: String) -> Self {
+        self.0.continue_token = Some(token);
+        self
+    }
+
+    /// Why.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        self.0.reason
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The seconds of a `Retry-After` header.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> Option<u32> {
+        self.0.retry_after_seconds
+    }
+
+    /// The `Status` object.
+    #[must_use]
+    pub fn to_status(&self) -> Value {
+        let details = &*self.0;
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": details.message,
+            "reason": details.reason.as_str(),
+            "code": details.reason.code(),
+        });
+        if let Some(token) = &details.continue_token {
+            status["metadata"]["continue"] = json!(token);
+        }
+        let mut more = serde_json::Map::new();
+        if let Some(subject) = &details.subject {
+            for (key, value) in [
+                ("name", &subject.name),
+                ("group", &subject.group),
+                ("kind", &subject.kind),
+                ("uid", &subject.uid),
+            ] {
+                if !value.is_empty() {
+                    more.insert(key.into(), json!(value));
+                }
+            }
+        }
+        if !details.causes.is_empty() {
+            let causes = details.causes.iter().map(|cause| {
+                let mut entry = json!({"reason": cause.reason, "message": cause.message});
+                if !cause.field.is_empty() {
+                    entry["field"] = json!(cause.field);
+                }
+                entry
+            });
+            more.insert("causes".into(), causes.collect());
+        }
+        if let Some(seconds) = details.retry_after_seconds {
+            more.insert("retryAfterSeconds".into(), json!(seconds));
+        }
+        if !more.is_empty() {
+            status["details"] = Value::Object(more);
+        }
+        status
+    }
+}
+
+/// `deployments.apps`, or only the resource in the core group.
+fn qualified(resource: &str, group: &str) -> String {
+    if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl From<landform_store::Error> for ApiError {
+    fn from(error: landform_store::Error) -> Self {
+        use landform_store::Error;
+        match &error {
+            Error::Compacted { .. } => Self::expired(format!(
+                "The provided resource version is too old: {error}. List again without one."
+            )),
+            Error::Future { asked, newest } => Self::new(
+                Reason::Timeout,
+                format!("Too large resource version: {asked}, current: {newest}"),
+            )
+            .caused_by("ResourceVersionTooLarge", "Too large resource version", "")
+            .retry_after(1),
+            Error::DiskFull { .. } | Error::ReadOnly { .. } | Error::Closed => {
+                Self::new(Reason::ServiceUnavailable, error.to_string()).retry_after(5)
+            }
+            Error::DuplicateKey(_)
+            | Error::Locked { .. }
+            | Error::Damaged { .. }
+            | Error::Io { .. } => {
+                tracing::error!(error = &error as &dyn std::error::Error, "the store failed");
+                Self::internal(format!("the store failed: {error}"))
+            }
+        }
+    }
+}
+
+impl From<landform_store::WatchError> for ApiError {
+    fn from(error: landform_store::WatchError) -> Self {
+        match error {
+            landform_store::WatchError::Compacted { asked, oldest } => {
+                Self::expired(format!("too old resource version: {asked} ({oldest})"))
+            }
+            landform_store::WatchError::Closed => {
+                Self::new(Reason::ServiceUnavailable, "the server is shutting down").retry_after(1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landform_api::{FieldPath, FieldReason};
+
+    #[test]
+    fn an_invalid_object_lists_a_cause_for_each_field() {
+        let errors = [
+            FieldError::new(&FieldPath::of("spec.a"), FieldReason::Required, "say which"),
+            FieldError::new(&FieldPath::of("spec.b"), FieldReason::Forbidden, "not here"),
+        ];
+        let status = ApiError::invalid("apps", "Deployment", "web", &errors).to_status();
+        assert_eq!(
+            status["message"],
+            "Deployment.apps \"web\" is invalid: [spec.a: Required value: say which, spec.b: Forbidden: not here]"
+        );
+        assert_eq!(status["code"], 422);
+        assert_eq!(status["details"]["causes"][0]["field"], "spec.a");
+        assert_eq!(status["details"]["causes"][0]["message"], "Required value: say which");
+        assert_eq!(status["details"]["causes"][1]["reason"], "FieldValueForbidden");
+    }
+
+    #[test]
+    fn a_missing_object_is_named_with_its_group() {
+        let error = ApiError::not_found("apps", "deployments", "web");
+        assert_eq!(error.message(), "deployments.apps \"web\" not found");
+        assert_eq!(error.to_status()["details"]["kind"], "deployments");
+    }
+}

@@ -1,0 +1,233 @@
+//! Bodies: JSON or YAML into a value, within limits, with duplicate fields noticed.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::error::{ApiError, Reason, Result};
+
+/// A body may have so many bytes.
+pub const BODY_BYTES: usize = 3 * 1024 * 1024;
+/// Values may be nested so deep.
+pub const DEPTH: usize = 100;
+
+/// A decoded body.
+#[derive(Debug)]
+pub struct Decoded {
+    /// What it says.
+    pub value: Value,
+    /// The paths of fields that stand twice; the last one counted.
+    pub duplicates: Vec<String>,
+}
+
+/// Which text form a body has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyForm {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+impl BodyForm {
+    /// Reads a `Content-Type`; absent is JSON.
+    pub fn from_content_type(header: Option<&str>) -> Result<Self> {
+        let media = header.unwrap_or("application/json").split(';').next().unwrap_or_default();
+        match media.trim() {
+            "application/json" | "" | "text/plain" => Ok(Self::Json),
+            "application/yaml" | "application/x-yaml" | "text/yaml" => Ok(Self::Yaml),
+            other => Err(ApiError::new(
+                Reason::UnsupportedMediaType,
+                format!(
+                    "the body is {other:?}, which this server does not read: send application/json or application/yaml"
+                ),
+            )),
+        }
+    }
+}
+
+/// Decodes a body.
+pub fn decode(bytes: &[u8], form: BodyForm) -> Result<Decoded> {
+    match form {
+        BodyForm::Json => decode_json(bytes),
+        BodyForm::Yaml => {
+            let text = std::str::from_utf8(bytes)
+                .map_err(|error| ApiError::bad_request(format!("the body is not UTF-8: {error}")))?;
+            let limits = landform_yaml::Limits { max_depth: DEPTH, ..landform_yaml::Limits::default() };
+            let value = landform_yaml::parse_one(text, &limits).map_err(|error| {
+                ApiError::bad_request(format!("the body is not valid YAML: {error}"))
+            })?;
+            Ok(Decoded { value, duplicates: Vec::new() })
+        }
+    }
+}
+
+/// Decodes JSON.
+pub fn decode_json(bytes: &[u8]) -> Result<Decoded> {
+    let mut walk = Walk { path: String::new(), depth: 0, duplicates: Vec::new() };
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = Node(&mut walk)
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value))
+        .map_err(|error| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?;
+    Ok(Decoded { value, duplicates: walk.duplicates })
+}
+
+/// Where a decoding walk is, and what it noticed.
+struct Walk {
+    path: String,
+    depth: usize,
+    duplicates: Vec<String>,
+}
+
+/// Decodes one value below the walk's present path.
+struct Node<'a>(&'a mut Walk);
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        enter::<A::Error>(self.0)?;
+        let mark = self.0.path.len();
+        let mut list = Vec::new();
+        loop {
+            use std::fmt::Write as _;
+            let _ = write!(self.0.path, "[{}]", list.len());
+            let next = access.next_element_seed(Node(&mut *self.0))?;
+            self.0.path.truncate(mark);
+            match next {
+                Some(value) => list.push(value),
+                None => break,
+            }
+        }
+        self.0.depth -= 1;
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        enter::<A::Error>(self.0)?;
+        let mark = self.0.path.len();
+        let mut map = Map::new();
+        while let Some(key) = access.next_key::<String>()? {
+            if mark > 0 {
+                self.0.path.push('.');
+            }
+            self.0.path.push_str(&key);
+            let value = access.next_value_seed(Node(&mut *self.0))?;
+            if map.insert(key, value).is_some() {
+                self.0.duplicates.push(self.0.path.clone());
+            }
+            self.0.path.truncate(mark);
+        }
+        self.0.depth -= 1;
+        Ok(Value::Object(map))
+    }
+}
+
+fn enter<E: serde::de::Error>(walk: &mut Walk) -> Result<(), E> {
+    walk.depth += 1;
+    if walk.depth > DEPTH {
+        return Err(E::custom(format!("nested deeper than {DEPTH} levels at {:?}", walk.path)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_and_text_come_through_unchanged() {
+        let text = r#"{"big":9007199254740993,"huge":18446744073709551615,"n":-5,"f":1.5,"s":"é\n"}"#;
+        let decoded = decode_json(text.as_bytes()).unwrap();
+        assert_eq!(decoded.value["big"], json!(9_007_199_254_740_993_i64));
+        assert_eq!(decoded.value["huge"], json!(u64::MAX));
+        assert_eq!(decoded.value["s"], json!("é\n"));
+        assert_eq!(decoded.duplicates, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_is_noticed_and_the_last_counts() {
+        let decoded = decode_json(br#"{"spec":{"list":[{"a":1,"a":2}]}}"#).unwrap();
+        assert_eq!(decoded.duplicates, ["spec.list[0].a"]);
+        assert_eq!(decoded.value["spec"]["list"][0]["a"], json!(2));
+    }
+
+    #[test]
+    fn depth_is_limited() {
+        let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
+        assert!(decode_json(deep(DEPTH).as_bytes()).is_ok());
+        let error = decode_json(deep(DEPTH + 1).as_bytes()).unwrap_err();
+        assert!(error.message().contains("nested deeper than 100"), "{error}");
+    }
+
+    #[test]
+    fn broken_json_says_where() {
+        let error = decode_json(b"{\"a\": }").unwrap_err();
+        assert!(error.message().contains("line 1 column 7"), "{error}");
+        assert!(decode_json(b"{} x").is_err());
+        assert!(decode_json(b"").is_err());
+    }
+
+    #[test]
+    fn a_form_that_is_not_read_is_refused() {
+        let error =
+            BodyForm::from_content_type(Some("application/vnd.kubernetes.protobuf")).unwrap_err();
+        assert_eq!(error.reason(), Reason::UnsupportedMediaType);
+        assert_eq!(
+            BodyForm::from_content_type(Some("application/json; charset=utf-8")).unwrap(),
+            BodyForm::Json
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes, BodyForm::Json);
+            let _ = decode(&bytes, BodyForm::Yaml);
+        }
+    }
+}
