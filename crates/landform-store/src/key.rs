@@ -52,6 +52,13 @@ impl Key {
     }
 }
 
+/// Buckets are found by their bare name, too.
+impl std::borrow::Borrow<str> for Bucket {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -5,7 +5,7 @@
 //! exact suffix of the log after a revision (C5).
 //!
 //! - [`Store`] is what the API server needs of any backend; docs/adr/0002 shows that etcd fits.
-//! - `memory::MemoryStore` keeps everything in memory: tests, plans, simulations.
+//! - [`memory::MemoryStore`] keeps everything in memory: tests, plans, simulations.
 //! - `embedded::EmbeddedStore` adds a journal on disk: a write is durable before it is acknowledged.
 //!
 //! # Guarantees
@@ -15,17 +15,22 @@
 //!   falls behind the compacted history ends with [`WatchError::Compacted`], never with a gap.
 //! - Reads never wait for writes.
 
+pub mod history;
 pub mod key;
+pub mod memory;
 pub mod record;
 pub mod txn;
 
 mod error;
+mod feed;
+mod state;
 
 use std::path::Path;
 
 use futures::future::BoxFuture;
 
 pub use error::{Error, WatchError};
+pub use history::HistoryLimits;
 pub use key::{Bucket, Key};
 pub use record::{Event, EventKind, Record, Revision};
 pub use txn::{Compare, Op, Txn, TxnOutcome};
@@ -114,4 +119,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes a consistent copy of the newest state to one file, while running.
     fn backup<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<Revision, Error>>;
+
+    /// A consistent copy of the store as it is now, in memory and on its own from here on.
+    ///
+    /// Values and history are shared, not copied: it costs next to nothing until it is written to.
+    fn fork(&self) -> BoxFuture<'_, Result<memory::MemoryStore, Error>>;
+
+    /// Finishes the writes that were begun, refuses new ones, ends the watches.
+    ///
+    /// Reads go on. Closing twice is fine.
+    fn close(&self) -> BoxFuture<'_, Result<(), Error>>;
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Key, Record, Revision};
+use crate::{Error, Key, Record, Revision};
 
 /// What must hold of a key for a transaction to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,19 @@ impl Txn {
     pub fn and(mut self, key: Key, compare: Compare, op: Op) -> Self {
         self.writes.push((key, compare, op));
         self
+    }
+
+    /// Refuses a transaction that names a key twice: which write wins would be a guess.
+    pub(crate) fn check_keys(&self) -> Result<(), Error> {
+        if self.writes.len() < 2 {
+            return Ok(());
+        }
+        let mut keys: Vec<&Key> = self.writes.iter().map(|(key, _, _)| key).collect();
+        keys.sort_unstable();
+        match keys.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(Error::DuplicateKey(pair[0].to_string())),
+            None => Ok(()),
+        }
     }
 }
 

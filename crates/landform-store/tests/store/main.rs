@@ -1,0 +1,9 @@
+//! The store's promises, tested from outside on both backends.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test a failed assumption is a failed test"
+)]
+
+mod memory;

@@ -1,0 +1,197 @@
+//! Plain examples of each method; the model test covers their combinations.
+
+use bytes::Bytes;
+use futures::FutureExt;
+use landform_store::memory::MemoryStore;
+use landform_store::{
+    Bucket, Compare, Error, EventKind, Key, Op, RangeQuery, Revision, Store, Txn, TxnOutcome,
+    WatchError,
+};
+
+fn bucket() -> Bucket {
+    Bucket::new("configmaps")
+}
+
+fn key(name: &str) -> Key {
+    Key::new(&bucket(), name)
+}
+
+fn put(name: &str, value: &str) -> Txn {
+    let value = Bytes::copy_from_slice(value.as_bytes());
+    Txn::one(key(name), Compare::Any, Op::Put(value))
+}
+
+async fn commit(store: &MemoryStore, txn: Txn) -> Revision {
+    match store.commit(txn).await.unwrap() {
+        TxnOutcome::Committed(revision) => revision,
+        TxnOutcome::Conflict { index, .. } => panic!("write {index} conflicts"),
+    }
+}
+
+fn all(at: Option<Revision>) -> RangeQuery {
+    RangeQuery {
+        bucket: bucket(),
+        prefix: String::new(),
+        after: None,
+        limit: None,
+        at,
+    }
+}
+
+#[tokio::test]
+async fn c4_stale_write_conflicts_and_a_fresh_one_goes_through() {
+    let store = MemoryStore::new();
+    let first = commit(&store, put("a", "1")).await;
+    let second = commit(&store, put("a", "2")).await;
+    let value = Op::Put(Bytes::from_static(b"3"));
+    let stale = Txn::one(key("b"), Compare::Absent, value.clone()).and(
+        key("a"),
+        Compare::ModifiedAt(first),
+        value.clone(),
+    );
+    match store.commit(stale).await.unwrap() {
+        TxnOutcome::Conflict { index, current } => {
+            assert_eq!(index, 1);
+            assert_eq!(current.unwrap().modified, second);
+        }
+        TxnOutcome::Committed(revision) => panic!("a stale write was committed at {revision}"),
+    }
+    assert_eq!(store.revision(), second);
+    assert!(store.get(&key("b")).await.unwrap().is_none());
+
+    let fresh = Txn::one(key("a"), Compare::ModifiedAt(second), value);
+    let third = commit(&store, fresh).await;
+    let record = store.get(&key("a")).await.unwrap().unwrap();
+    assert_eq!(
+        (&record.value[..], record.created, record.modified),
+        (&b"3"[..], first, third)
+    );
+}
+
+#[tokio::test]
+async fn c5_watch_delivers_the_suffix_and_resumes() {
+    let store = MemoryStore::new();
+    let first = commit(&store, put("a", "1")).await;
+    commit(&store, put("a", "2")).await;
+    let mut watch = store.watch(&bucket(), "", first).unwrap();
+    let events = watch.next().await.unwrap();
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].kind, EventKind::Updated);
+    assert_eq!(&events[0].previous.as_ref().unwrap().value[..], b"1");
+
+    let deleted = commit(&store, Txn::one(key("a"), Compare::Any, Op::Delete)).await;
+    let events = watch.next().await.unwrap();
+    assert_eq!(
+        (events[0].kind, events[0].revision),
+        (EventKind::Deleted, deleted)
+    );
+    assert_eq!(&events[0].record.value[..], b"2");
+    assert!(watch.next().now_or_never().is_none());
+
+    // Another bucket moves on: the watch has nothing to deliver, but it progresses.
+    let other = Key::new(&Bucket::new("secrets"), "x");
+    let newest = commit(&store, Txn::one(other, Compare::Any, Op::Put(Bytes::new()))).await;
+    assert_eq!(watch.progress(), newest);
+}
+
+#[tokio::test]
+async fn c5_watch_below_the_compacted_history_ends_with_an_error() {
+    let store = MemoryStore::new();
+    let first = commit(&store, put("a", "1")).await;
+    let mut slow = store.watch(&bucket(), "", first).unwrap();
+    let mut quiet = store.watch(&Bucket::new("quiet"), "", first).unwrap();
+    commit(&store, put("a", "2")).await;
+    let third = commit(&store, put("a", "3")).await;
+    store.compact(third).await.unwrap();
+    assert_eq!(store.compacted(), third);
+    assert!(matches!(
+        slow.next().await,
+        Err(WatchError::Compacted { asked, oldest }) if asked == first && oldest == third
+    ));
+    assert!(store.watch(&bucket(), "", first).is_err());
+    assert!(
+        quiet.next().now_or_never().is_none(),
+        "nothing of its bucket was lost"
+    );
+    let error = store.range(all(Some(first))).await.unwrap_err();
+    assert!(matches!(error, Error::Compacted { .. }));
+    assert_eq!(
+        store.range(all(Some(third))).await.unwrap().records.len(),
+        1
+    );
+    let future = Revision(third.0 + 1);
+    assert!(matches!(
+        store.compact(future).await,
+        Err(Error::Future { .. })
+    ));
+}
+
+#[tokio::test]
+async fn pages_of_an_older_revision_are_consistent() {
+    let store = MemoryStore::new();
+    for name in ["n1/a", "n1/b", "n1/c", "n2/a"] {
+        commit(&store, put(name, "old")).await;
+    }
+    let at = store.revision();
+    let query = RangeQuery {
+        prefix: "n1/".into(),
+        limit: Some(2),
+        ..all(None)
+    };
+    let first = store.range(query.clone()).await.unwrap();
+    assert_eq!(
+        (first.records.len(), first.remaining, first.revision),
+        (2, 1, at)
+    );
+    commit(&store, Txn::one(key("n1/c"), Compare::Any, Op::Delete)).await;
+    commit(&store, put("n1/d", "new")).await;
+    let second = RangeQuery {
+        after: Some("n1/b".into()),
+        at: Some(at),
+        ..query
+    };
+    let second = store.range(second).await.unwrap();
+    assert_eq!(second.records.len(), 1);
+    assert_eq!(&*second.records[0].key.name, "n1/c");
+    assert_eq!((second.remaining, second.revision), (0, at));
+}
+
+#[tokio::test]
+async fn a_fork_goes_its_own_way() {
+    let store = MemoryStore::new();
+    commit(&store, put("a", "1")).await;
+    let fork = store.fork().await.unwrap();
+    commit(&fork, put("a", "2")).await;
+    commit(&store, put("b", "1")).await;
+    assert_eq!(
+        &store.get(&key("a")).await.unwrap().unwrap().value[..],
+        b"1"
+    );
+    assert!(fork.get(&key("b")).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_key_named_twice_is_refused_and_a_txn_without_effect_takes_no_revision() {
+    let store = MemoryStore::new();
+    let twice = put("a", "1").and(key("a"), Compare::Any, Op::Delete);
+    assert!(matches!(
+        store.commit(twice).await,
+        Err(Error::DuplicateKey(_))
+    ));
+    let nothing = Txn::one(key("a"), Compare::Absent, Op::Delete);
+    assert_eq!(commit(&store, nothing).await, Revision::ZERO);
+}
+
+#[tokio::test]
+async fn closing_ends_watches_and_refuses_writes() {
+    let store = MemoryStore::new();
+    let mut watch = store.watch_all(Revision::ZERO).unwrap();
+    commit(&store, put("a", "1")).await;
+    store.close().await.unwrap();
+    assert_eq!(watch.next().await.unwrap().len(), 1);
+    assert!(matches!(watch.next().await, Err(WatchError::Closed)));
+    assert!(matches!(
+        store.commit(put("a", "2")).await,
+        Err(Error::Closed)
+    ));
+}
