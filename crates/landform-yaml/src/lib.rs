@@ -1,1 +1,119 @@
-//! (being written)
+//! YAML (and JSON) as Kubernetes clients write it, read into [`serde_json::Value`].
+//!
+//! The meaning of a scalar is that of `sigs.k8s.io/yaml`, which kubectl and the API server of
+//! Kubernetes use: YAML 1.1 booleans (`yes`, `off`, also `y` and `n`), octal numbers with a leading
+//! zero, dates that stay strings, keys that become strings. The table in `tests/yaml` was checked
+//! against kubectl.
+//!
+//! We are stricter than kubectl in what would lose or hide data:
+//! - anchors, aliases and merge keys are refused (a short text could stand for gigabytes);
+//! - a key that is given twice in a mapping is an error that names both lines;
+//! - `!!binary` and tags of one's own are refused instead of ignored;
+//! - depth and number of values are limited while the text is read.
+//!
+//! One difference is on purpose: a number written with a point or an exponent stays a float
+//! (`1.0` is `1.0`, where Kubernetes makes it `1`), so that [`write()`] and [`parse_one`] are inverse.
+//!
+//! This crate is pure and never panics on any text: the property tests hold that line.
+
+mod compose;
+mod error;
+mod json;
+mod scalar;
+mod write;
+
+use serde_json::Value;
+
+pub use error::{Error, ErrorKind};
+pub use json::json_duplicate_keys;
+pub use write::write;
+
+use error::Place;
+
+/// How large a text may become while it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many mappings and sequences may stand inside each other.
+    pub max_depth: usize,
+    /// How many values (scalars, mappings, sequences) all documents may have together.
+    pub max_nodes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            max_depth: 100,
+            max_nodes: 1_000_000,
+        }
+    }
+}
+
+/// One document of a text with several.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// What the document says.
+    pub value: Value,
+    /// The line on which its content begins, from 1.
+    pub line: usize,
+}
+
+/// Reads a text that holds exactly one document, YAML or JSON.
+///
+/// Documents with nothing but comments in them don't count.
+///
+/// # Errors
+/// When the text is malformed, passes a limit, or holds no document or several.
+pub fn parse_one(text: &str, limits: &Limits) -> Result<Value, Error> {
+    let text = without_byte_order_mark(text);
+    if let Some(answer) = json::parse_if_json(text, limits) {
+        return answer;
+    }
+    let mut documents = compose::compose(text, limits)?.into_iter();
+    match (documents.next(), documents.next()) {
+        (Some(only), None) => Ok(only.value),
+        (None, _) => Err(Place { line: 1, column: 1 }.error(
+            ErrorKind::DocumentCount,
+            "the text holds no document: write one object, as YAML or JSON",
+        )),
+        (Some(_), Some(second)) => Err(Place {
+            line: second.line,
+            column: 1,
+        }
+        .error(
+            ErrorKind::DocumentCount,
+            "a second document begins here, and only one is taken: remove it or send it by itself",
+        )),
+    }
+}
+
+/// Reads a text of any number of documents separated by `---`.
+///
+/// Documents that are empty or `null` are left out, as kubectl does.
+///
+/// # Errors
+/// When the text is malformed or passes a limit.
+pub fn parse_many(text: &str, limits: &Limits) -> Result<Vec<Document>, Error> {
+    let text = without_byte_order_mark(text);
+    let mut documents = match json::parse_if_json(text, limits) {
+        Some(answer) => vec![Document {
+            value: answer?,
+            line: first_line_of_content(text),
+        }],
+        None => compose::compose(text, limits)?,
+    };
+    documents.retain(|document| !document.value.is_null());
+    Ok(documents)
+}
+
+fn without_byte_order_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+fn first_line_of_content(text: &str) -> usize {
+    let blank = text.len() - text.trim_start().len();
+    1 + text
+        .bytes()
+        .take(blank)
+        .filter(|byte| *byte == b'\n')
+        .count()
+}

@@ -1,0 +1,386 @@
+//! From the parser's events to values: one loop with a stack of its own, so that depth is counted
+//! and no text can exhaust the call stack.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, ErrorKind, Place};
+use crate::scalar::{self, Scalar};
+use crate::{Document, Limits};
+
+/// Reads all documents of a text; those without any content are left out.
+pub(crate) fn compose(text: &str, limits: &Limits) -> Result<Vec<Document>, Error> {
+    refuse_control_characters(text)?;
+    let mut composer = Composer {
+        limits,
+        nodes: 0,
+        stack: Vec::new(),
+        documents: Vec::new(),
+    };
+    let mut parser = Parser::new_from_str(text);
+    while let Some(next) = parser.next_event() {
+        let (event, span) = next.map_err(|error| syntax_error(text, &error))?;
+        composer.take(event, Place::from(&span.start))?;
+    }
+    Ok(composer.documents)
+}
+
+/// A mapping or a sequence that is not complete yet.
+enum Open {
+    Sequence(Vec<Value>),
+    Mapping {
+        entries: Map<String, Value>,
+        /// The line of each key, for the error about the second one of the same name.
+        lines: BTreeMap<String, usize>,
+        /// The key whose value comes next.
+        key: Option<String>,
+    },
+}
+
+struct Composer<'limits> {
+    limits: &'limits Limits,
+    nodes: usize,
+    stack: Vec<(Open, Place)>,
+    documents: Vec<Document>,
+}
+
+impl Composer<'_> {
+    fn take(&mut self, event: Event<'_>, place: Place) -> Result<(), Error> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                refuse_anchor(anchor, place)?;
+                self.scalar(&text, style, tag.as_deref(), place)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                refuse_anchor(anchor, place)?;
+                refuse_tag_other_than("seq", "a list", tag.as_deref(), place)?;
+                self.open(Open::Sequence(Vec::new()), place)
+            }
+            Event::MappingStart(anchor, tag) => {
+                refuse_anchor(anchor, place)?;
+                refuse_tag_other_than("map", "a mapping", tag.as_deref(), place)?;
+                let (entries, lines) = (Map::new(), BTreeMap::new());
+                self.open(
+                    Open::Mapping {
+                        entries,
+                        lines,
+                        key: None,
+                    },
+                    place,
+                )
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.stack.pop() {
+                Some((Open::Sequence(items), place)) => self.place(Value::Array(items), place),
+                Some((Open::Mapping { entries, .. }, place)) => {
+                    self.place(Value::Object(entries), place)
+                }
+                None => Ok(()),
+            },
+            Event::Alias(_) => Err(alias_error(place)),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => Ok(()),
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        text: &str,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        place: Place,
+    ) -> Result<(), Error> {
+        self.count(place)?;
+        if let Some((
+            Open::Mapping {
+                lines,
+                key: key @ None,
+                ..
+            },
+            _,
+        )) = self.stack.last_mut()
+        {
+            if text == "<<" && style == ScalarStyle::Plain && tag.is_none() {
+                return Err(place.error(
+                    ErrorKind::Unsupported,
+                    "the merge key << is not supported: write the merged keys out, or quote it",
+                ));
+            }
+            let name = key_text(scalar_value(text, style, tag, place)?, place)?;
+            if let Some(first) = lines.insert(name.clone(), place.line) {
+                return Err(place.error(
+                    ErrorKind::DuplicateKey,
+                    format!(
+                        "the key {name:?} is given twice, on lines {first} and {}: remove one",
+                        place.line
+                    ),
+                ));
+            }
+            *key = Some(name);
+            return Ok(());
+        }
+        let untouched = text.is_empty() && style == ScalarStyle::Plain && tag.is_none();
+        if untouched && self.stack.is_empty() {
+            return Ok(()); // a document of comments only
+        }
+        let value = scalar_value(text, style, tag, place)?;
+        self.place(value, place)
+    }
+
+    fn open(&mut self, open: Open, place: Place) -> Result<(), Error> {
+        self.count(place)?;
+        if matches!(
+            self.stack.last(),
+            Some((Open::Mapping { key: None, .. }, _))
+        ) {
+            return Err(place.error(
+                ErrorKind::Unsupported,
+                "a list or mapping can't be a key: write a string (if this is a template like \
+                 {{ x }}, put it in quotes)",
+            ));
+        }
+        if self.stack.len() >= self.limits.max_depth {
+            let limit = self.limits.max_depth;
+            return Err(place.error(
+                ErrorKind::Limit,
+                format!("the text is nested more than {limit} levels deep: make it flatter"),
+            ));
+        }
+        self.stack.push((open, place));
+        Ok(())
+    }
+
+    /// Puts a complete value where it belongs.
+    fn place(&mut self, value: Value, place: Place) -> Result<(), Error> {
+        match self.stack.last_mut() {
+            Some((Open::Sequence(items), _)) => items.push(value),
+            Some((Open::Mapping { entries, key, .. }, _)) => match key.take() {
+                Some(key) => {
+                    entries.insert(key, value);
+                }
+                None => return Err(place.error(ErrorKind::Syntax, "a key is missing here")),
+            },
+            None => self.documents.push(Document {
+                value,
+                line: place.line,
+            }),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, place: Place) -> Result<(), Error> {
+        self.nodes += 1;
+        let limit = self.limits.max_nodes;
+        if self.nodes > limit {
+            return Err(place.error(
+                ErrorKind::Limit,
+                format!("the text has more than {limit} values: split it into several"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The value of a scalar with its quotes and its tag.
+fn scalar_value(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+    place: Place,
+) -> Result<Value, Error> {
+    let string = || Value::String(text.to_owned());
+    let Some(tag) = tag else {
+        return match (style, scalar::resolve(text)) {
+            (ScalarStyle::Plain, Scalar::NotFinite) => Err(not_finite(text, place)),
+            (ScalarStyle::Plain, meaning) => {
+                Ok(Option::<Value>::from(meaning).unwrap_or_else(string))
+            }
+            (_, _) => Ok(string()),
+        };
+    };
+    let name = full_name(tag);
+    let mismatch = || {
+        place.error(
+            ErrorKind::Unsupported,
+            format!(
+                "{text:?} is not what its tag {} says: remove the tag",
+                short_name(&name)
+            ),
+        )
+    };
+    match (
+        name.strip_prefix(YAML_TAGS).unwrap_or(&name),
+        scalar::resolve(text),
+    ) {
+        ("str" | "timestamp" | "!", _) => Ok(string()),
+        ("int", Scalar::Number(number)) if !number.is_f64() => Ok(Value::Number(number)),
+        ("float", Scalar::Number(number)) => Ok(number
+            .as_f64()
+            .and_then(serde_json::Number::from_f64)
+            .map_or(Value::Null, Value::Number)),
+        ("float", Scalar::NotFinite) => Err(not_finite(text, place)),
+        ("bool", Scalar::Bool(bool)) => Ok(Value::Bool(bool)),
+        ("null", Scalar::Null) => Ok(Value::Null),
+        ("int" | "float" | "bool" | "null", _) => Err(mismatch()),
+        ("binary", _) => Err(place.error(
+            ErrorKind::Unsupported,
+            "the tag !!binary is not supported: write the base64 text as a string, without the tag",
+        )),
+        _ => Err(unknown_tag(&name, place)),
+    }
+}
+
+/// Keys of JSON are strings: numbers and booleans become their text.
+fn key_text(key: Value, place: Place) -> Result<String, Error> {
+    match key {
+        Value::String(text) => Ok(text),
+        Value::Bool(bool) => Ok(bool.to_string()),
+        Value::Number(number) => scalar::number_as_key(&number).ok_or_else(|| {
+            place.error(
+                ErrorKind::Unsupported,
+                "this number can't be a key: put it in quotes",
+            )
+        }),
+        Value::Null | Value::Array(_) | Value::Object(_) => Err(place.error(
+            ErrorKind::Unsupported,
+            "null can't be a key: write a name before the colon, or put it in quotes",
+        )),
+    }
+}
+
+const YAML_TAGS: &str = "tag:yaml.org,2002:";
+
+fn full_name(tag: &Tag) -> Cow<'_, str> {
+    if tag.handle.is_empty() {
+        Cow::Borrowed(&tag.suffix)
+    } else {
+        Cow::Owned(format!("{}{}", tag.handle, tag.suffix))
+    }
+}
+
+fn short_name(name: &str) -> String {
+    match name.strip_prefix(YAML_TAGS) {
+        Some(short) => format!("!!{short}"),
+        None => name.to_owned(),
+    }
+}
+
+fn refuse_tag_other_than(
+    allowed: &str,
+    what: &str,
+    tag: Option<&Tag>,
+    place: Place,
+) -> Result<(), Error> {
+    let Some(tag) = tag else { return Ok(()) };
+    let name = full_name(tag);
+    match name.strip_prefix(YAML_TAGS) {
+        Some(short) if short == allowed => Ok(()),
+        Some("str" | "int" | "float" | "bool" | "null" | "seq" | "map") => Err(place.error(
+            ErrorKind::Unsupported,
+            format!(
+                "{what} can't have the tag {}: remove the tag",
+                short_name(&name)
+            ),
+        )),
+        _ => Err(unknown_tag(&name, place)),
+    }
+}
+
+fn unknown_tag(name: &str, place: Place) -> Error {
+    let name = short_name(name);
+    place.error(
+        ErrorKind::Unsupported,
+        format!("the tag {name} has no meaning in JSON: remove it and write the plain value"),
+    )
+}
+
+fn not_finite(text: &str, place: Place) -> Error {
+    place.error(
+        ErrorKind::Unsupported,
+        format!("{text} can't be written in JSON: use a finite number, or put it in quotes"),
+    )
+}
+
+fn refuse_anchor(anchor: usize, place: Place) -> Result<(), Error> {
+    if anchor == 0 {
+        return Ok(());
+    }
+    Err(place.error(
+        ErrorKind::Unsupported,
+        "anchors (&name) are not supported: remove the anchor and repeat the content where it is \
+         used",
+    ))
+}
+
+fn alias_error(place: Place) -> Error {
+    place.error(
+        ErrorKind::Unsupported,
+        "aliases (*name) are not supported: repeat the content here (put a text that begins with \
+         * in quotes)",
+    )
+}
+
+/// YAML allows no control characters but tab and line ends; the parser would take a zero byte for
+/// the end of the text and say nothing.
+fn refuse_control_characters(text: &str) -> Result<(), Error> {
+    let allowed = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{85}');
+    let Some((at, found)) = text.char_indices().find(|(_, c)| !allowed(*c)) else {
+        return Ok(());
+    };
+    let before = &text[..at];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let place = Place {
+        line: 1 + before.bytes().filter(|byte| *byte == b'\n').count(),
+        column: 1 + before[line_start..].chars().count(),
+    };
+    Err(place.error(
+        ErrorKind::Syntax,
+        format!(
+            "the character U+{:04X} is not allowed: write it as an escape like \"\\x{:02x}\"",
+            u32::from(found),
+            u32::from(found)
+        ),
+    ))
+}
+
+fn syntax_error(text: &str, error: &ScanError) -> Error {
+    let place = within(text, Place::from(error.marker()));
+    if error.info().contains("unknown anchor") {
+        return alias_error(place);
+    }
+    if error.info().contains("recursion limit") {
+        return place.error(
+            ErrorKind::Limit,
+            "the text is nested too deeply: make it flatter",
+        );
+    }
+    let line = text.lines().nth(place.line - 1).unwrap_or_default();
+    let indent = &line[..line.len() - line.trim_start().len()];
+    let hint = if indent.contains('\t') {
+        ": this line is indented with a tab; use spaces"
+    } else {
+        ""
+    };
+    place.error(
+        ErrorKind::Syntax,
+        format!("not valid YAML: {}{hint}", error.info()),
+    )
+}
+
+/// The parser places an unexpected end on a line after the last one; editors have none there.
+fn within(text: &str, place: Place) -> Place {
+    let lines = text.lines().count().max(1);
+    if place.line <= lines {
+        return place;
+    }
+    let last = text.lines().next_back().unwrap_or_default();
+    Place {
+        line: lines,
+        column: 1 + last.chars().count(),
+    }
+}

@@ -1,0 +1,15 @@
+//! The behaviour of landform-yaml: tables of what texts mean, and properties over any text.
+
+mod documents;
+mod meaning;
+mod properties;
+mod refused;
+mod written;
+
+use landform_yaml::{Error, Limits, parse_one};
+use serde_json::Value;
+
+/// Reads one document with the ordinary limits.
+fn read(text: &str) -> Result<Value, Error> {
+    parse_one(text, &Limits::default())
+}
