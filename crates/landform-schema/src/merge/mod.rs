@@ -1,17 +1,24 @@
 //! Patches that are merged into an object: strategic merge patch and JSON merge patch (RFC 7386).
+//!
+//! Reading order: [`strategic`] (objects and directives), [`lists`] (entries and their order).
+
+mod lists;
+mod strategic;
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
 
-use crate::Schema;
+pub use strategic::strategic_merge;
 
-/// Merges a strategic merge patch.
-///
-/// # Errors
-/// What is wrong with the patch.
-pub fn strategic_merge(_schema: &Schema, original: &Value, patch: &Value) -> Result<Value, String> {
-    let mut merged = original.clone();
-    json_merge(&mut merged, patch);
-    Ok(merged)
+/// What is wrong with a strategic merge patch, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct MergeError {
+    /// The place in the patch, `spec.containers[0]`; `<root>` for the patch itself.
+    pub path: String,
+    /// What is wrong and what would be right.
+    pub problem: String,
 }
 
 /// Merges a patch as RFC 7386 says: null deletes, objects merge, all else replaces.
