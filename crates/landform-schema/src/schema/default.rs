@@ -1,0 +1,92 @@
+//! Fills in the values that an author left out.
+//!
+//! Nulls come first: where a schema doesn't allow null, a null means "not given", so it is dropped
+//! and the default takes its place. A default is filled in only where its parent object exists.
+
+use serde_json::{Map, Value};
+
+use super::node::{Additional, Arena, Node, NodeId, Property};
+use crate::builtin::table::When;
+
+/// Applies the defaults of a schema to a value.
+pub(crate) fn apply(arena: &Arena, id: NodeId, value: &mut Value) {
+    match value {
+        Value::Object(map) => object(arena, arena.get(id), map),
+        Value::Array(entries) => {
+            let Some(items) = arena.get(id).items else {
+                return;
+            };
+            let node = arena.get(items);
+            for entry in entries {
+                if let (Value::Null, false, Some(default)) = (&*entry, node.nullable, &node.default)
+                {
+                    *entry = Value::clone(default);
+                }
+                apply(arena, items, entry);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn object(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
+    if map.values().any(Value::is_null) {
+        drop_nulls(arena, node, map);
+    }
+    // In this order, since a condition looks either at what the author gave or at the result.
+    fill(node, map, |property, map| match &property.default_when {
+        Some(When::Absent(sibling)) => !map.contains_key(sibling.as_ref()),
+        None | Some(When::Is(..)) => false,
+    });
+    fill(node, map, |property, _| property.default_when.is_none());
+    fill(node, map, |property, map| match &property.default_when {
+        Some(When::Is(sibling, values)) => {
+            let given = map.get(sibling.as_ref()).and_then(Value::as_str);
+            given.is_some_and(|given| values.iter().any(|value| **value == *given))
+        }
+        None | Some(When::Absent(_)) => false,
+    });
+    for (name, value) in map.iter_mut() {
+        if (value.is_object() || value.is_array())
+            && let Some(child) = node.field(name)
+        {
+            apply(arena, child, value);
+        }
+    }
+}
+
+/// Sets the defaults of missing fields that are due.
+fn fill(
+    node: &Node,
+    map: &mut Map<String, Value>,
+    due: impl Fn(&Property, &Map<String, Value>) -> bool,
+) {
+    for property in &node.properties {
+        if let Some(default) = &property.default
+            && !map.contains_key(property.name.as_ref())
+            && due(property, map)
+        {
+            map.insert(property.name.to_string(), Value::clone(default));
+        }
+    }
+}
+
+fn drop_nulls(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
+    let fallback = match node.additional {
+        Additional::Schema(child) => arena.get(child).default.as_ref(),
+        Additional::Any | Additional::No => None,
+    };
+    if let Some(default) = fallback {
+        for (name, value) in map.iter_mut() {
+            if value.is_null() && node.property(name).is_none() {
+                *value = Value::clone(default);
+            }
+        }
+    }
+    map.retain(|name, value| {
+        !value.is_null()
+            || node
+                .field(name)
+                .is_none_or(|child| arena.get(child).nullable)
+    });
+}

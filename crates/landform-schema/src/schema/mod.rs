@@ -1,0 +1,148 @@
+//! The compiled schema of one version of a kind, and what can be done with it.
+//!
+//! Reading order: [`node`] (what a schema is made of), [`parse`] with [`checks`] and
+//! [`rules_of_lists`] (from `openAPIV3Schema`), then the walks over objects: [`prune`],
+//! [`default`], [`validate`] with [`unique`] and [`correlate`], and [`cel`].
+
+pub(crate) mod cel;
+mod checks;
+mod correlate;
+pub(crate) mod default;
+pub(crate) mod formats;
+pub(crate) mod node;
+pub(crate) mod parse;
+mod prune;
+mod rules_of_lists;
+mod unique;
+mod validate;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use landform_api::{FieldError, FieldPath, FieldReason};
+use serde_json::Value;
+
+use node::{Arena, NodeId};
+use parse::{Parser, PendingDefault};
+
+/// The compiled schema of one version of a kind; its root describes whole objects.
+///
+/// Cheap to clone. One engine serves custom resources and built-in kinds alike.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    pub(crate) arena: Arc<Arena>,
+    pub(crate) root: NodeId,
+    pub(crate) source: Source,
+}
+
+/// Where a schema came from, which is what it is published as.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// The `openAPIV3Schema` of a custom resource definition.
+    Custom(Arc<Value>),
+    /// A type of the built-in tables.
+    Builtin(&'static str),
+}
+
+impl Schema {
+    /// Compiles the `openAPIV3Schema` of a version of a custom resource definition.
+    ///
+    /// # Errors
+    /// Everything in it that a structural schema may not say; paths start at the schema.
+    pub fn from_crd(open_api_v3_schema: &Value) -> Result<Self, Vec<FieldError>> {
+        let mut parser = Parser::new();
+        let root = parser.root(open_api_v3_schema);
+        let Parser {
+            arena,
+            mut errors,
+            defaults,
+            ..
+        } = parser;
+        if errors.is_empty() {
+            errors.extend(
+                defaults
+                    .iter()
+                    .flat_map(|default| check_default(&arena, default)),
+            );
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let source = Source::Custom(Arc::new(open_api_v3_schema.clone()));
+        Ok(Self {
+            arena: Arc::new(arena),
+            root,
+            source,
+        })
+    }
+
+    /// Removes the fields that the schema doesn't know and returns their paths (`spec.a[0].b`).
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        prune::prune(&self.arena, self.root, object)
+    }
+
+    /// Fills in defaults; a null where the schema doesn't allow one counts as missing.
+    pub fn apply_defaults(&self, object: &mut Value) {
+        default::apply(&self.arena, self.root, object);
+    }
+
+    /// Everything that is wrong with an object.
+    ///
+    /// With `old`, the object as it was before an update, transition rules are checked and parts
+    /// that didn't change are left alone.
+    #[must_use]
+    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let errors = validate::validate(&self.arena, self.root, object, old, FieldPath::root());
+        cel::check_rules(&self.arena, self.root, object, old, errors)
+    }
+
+    /// The schema as published in `/openapi/v3`.
+    #[must_use]
+    pub fn to_open_api_v3(&self) -> Value {
+        match &self.source {
+            Source::Custom(schema) => Value::clone(schema),
+            Source::Builtin(name) => {
+                serde_json::json!({ "$ref": format!("#/components/schemas/{name}") })
+            }
+        }
+    }
+
+    /// The schema as published in `/openapi/v2`.
+    #[must_use]
+    pub fn to_open_api_v2(&self) -> Value {
+        match &self.source {
+            Source::Custom(schema) => Value::clone(schema),
+            Source::Builtin(name) => serde_json::json!({ "$ref": format!("#/definitions/{name}") }),
+        }
+    }
+
+    /// Whether fields that the schema doesn't name are kept at the top of an object.
+    #[must_use]
+    pub fn preserves_unknown_fields_at_root(&self) -> bool {
+        self.arena.get(self.root).preserve_unknown
+    }
+}
+
+/// A default must be a value that an author could have written.
+fn check_default(arena: &Arena, default: &PendingDefault) -> Vec<FieldError> {
+    let mut value = Value::clone(&default.value);
+    let unknown = prune::prune(arena, default.node, &mut value);
+    let mut errors: Vec<FieldError> = unknown
+        .iter()
+        .map(|field| {
+            let detail = format!("must not have unknown fields, but has {field}");
+            FieldError::with_value(&default.path, FieldReason::Invalid, &default.value, detail)
+        })
+        .collect();
+    default::apply(arena, default.node, &mut value);
+    errors.extend(validate::validate(
+        arena,
+        default.node,
+        &value,
+        None,
+        default.path.clone(),
+    ));
+    errors
+}

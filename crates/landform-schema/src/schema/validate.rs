@@ -1,0 +1,351 @@
+//! Checks a value against a schema and says what is wrong in the words that Kubernetes' users know.
+//!
+//! An update is ratcheted: a part of the object that hasn't changed is not held against the writer,
+//! so that a schema may become stricter without locking existing objects.
+
+use landform_api::{FieldError, FieldPath, FieldReason};
+use serde_json::{Map, Number, Value};
+
+use super::correlate;
+use super::formats::Format;
+use super::node::{Additional, Arena, Bound, Checks, ListType, Node, NodeId, Type};
+use super::unique;
+
+/// Validates a value, as far as the schema says so without CEL.
+pub(crate) fn validate(
+    arena: &Arena,
+    root: NodeId,
+    value: &Value,
+    old: Option<&Value>,
+    path: FieldPath,
+) -> Vec<FieldError> {
+    let mut walk = Walk {
+        arena,
+        path,
+        errors: Vec::new(),
+    };
+    walk.value(root, value, old);
+    walk.errors
+}
+
+pub(crate) struct Walk<'a> {
+    arena: &'a Arena,
+    pub(crate) path: FieldPath,
+    pub(crate) errors: Vec<FieldError>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, id: NodeId, value: &Value, old: Option<&Value>) {
+        if old == Some(value) {
+            return;
+        }
+        let node = self.arena.get(id);
+        if value.is_null() && (node.nullable || node.ty == Type::Any) {
+            return;
+        }
+        if !self.type_fits(node, value) {
+            return;
+        }
+        if let Some(checks) = &node.checks {
+            self.checks(checks, value);
+        }
+        match value {
+            Value::Object(map) => self.object(node, map, old.and_then(Value::as_object)),
+            Value::Array(entries) => self.array(node, entries, old),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn object(&mut self, node: &Node, map: &Map<String, Value>, old: Option<&Map<String, Value>>) {
+        for name in &node.required {
+            if !map.contains_key(name.as_ref()) {
+                let mark = self.path.push_field(name);
+                self.refuse(FieldReason::Required, None, String::new());
+                self.path.pop(mark);
+            }
+        }
+        if node.embedded {
+            self.embedded(map);
+        }
+        for (name, value) in map {
+            let before = old.and_then(|old| old.get(name));
+            let (child, mark) = match (node.property(name), node.additional) {
+                (Some(property), _) => (property.node, self.path.push_field(name)),
+                (None, Additional::Schema(child)) => (child, self.path.push_key(name)),
+                (None, Additional::Any | Additional::No) => continue,
+            };
+            self.value(child, value, before);
+            self.path.pop(mark);
+        }
+    }
+
+    /// A whole object inside another must say what it is.
+    fn embedded(&mut self, map: &Map<String, Value>) {
+        for name in ["apiVersion", "kind"] {
+            if map
+                .get(name)
+                .and_then(Value::as_str)
+                .is_none_or(str::is_empty)
+            {
+                let mark = self.path.push_field(name);
+                self.refuse(FieldReason::Required, None, "must not be empty".to_owned());
+                self.path.pop(mark);
+            }
+        }
+    }
+
+    fn array(&mut self, node: &Node, entries: &[Value], old: Option<&Value>) {
+        match &node.list {
+            ListType::Set => unique::set(self, entries),
+            ListType::Map(keys) => unique::map(self, keys, entries),
+            ListType::Unset | ListType::Atomic => {}
+        }
+        let Some(items) = node.items else { return };
+        let old = correlate::Entries::new(&node.list, old);
+        for (index, entry) in entries.iter().enumerate() {
+            let mark = self.path.push_index(index);
+            self.value(items, entry, old.find(entry));
+            self.path.pop(mark);
+        }
+    }
+
+    fn type_fits(&mut self, node: &Node, value: &Value) -> bool {
+        let fits = match node.ty {
+            Type::Any => true,
+            Type::Object => value.is_object(),
+            Type::Array => value.is_array(),
+            Type::String => value.is_string(),
+            Type::Boolean => value.is_boolean(),
+            Type::Number => value.is_number(),
+            Type::Integer => is_integer(value),
+            Type::IntOrString => value.is_string() || is_integer(value),
+            Type::Quantity => value.is_string() || value.is_number(),
+        };
+        if !fits {
+            let given = type_name(value);
+            let detail = format!(
+                "{} in body must be of type {}: \"{given}\"",
+                self.path.as_str(),
+                node.ty.name()
+            );
+            let value = Value::from(given);
+            self.refuse(FieldReason::TypeInvalid, Some(&value), detail);
+        }
+        fits
+    }
+
+    fn checks(&mut self, checks: &Checks, value: &Value) {
+        if !checks.enumeration.is_empty() && !checks.enumeration.iter().any(|one| same(one, value))
+        {
+            let supported: Vec<String> = checks.enumeration.iter().map(Value::to_string).collect();
+            let detail = format!("supported values: {}", supported.join(", "));
+            self.refuse(FieldReason::NotSupported, Some(value), detail);
+        }
+        match value {
+            Value::String(text) => self.string(checks, text, value),
+            Value::Number(number) => self.number(checks, number, value),
+            Value::Array(entries) => self.length(
+                entries.len() as u64,
+                (checks.min_items, checks.max_items),
+                "items",
+            ),
+            Value::Object(map) => self.length(
+                map.len() as u64,
+                (checks.min_properties, checks.max_properties),
+                "properties",
+            ),
+            Value::Null | Value::Bool(_) => {}
+        }
+        if checks.has_junctors() {
+            self.junctors(checks, value);
+        }
+    }
+
+    fn string(&mut self, checks: &Checks, text: &str, value: &Value) {
+        let path = self.path.as_str().to_owned();
+        if let Some(format) = checks.format
+            && !format.matches(text)
+        {
+            let detail = format!("{path} in body must be of type {}: {value}", format.name());
+            self.refuse(FieldReason::Invalid, Some(value), detail);
+        }
+        if let Some(pattern) = &checks.pattern
+            && !pattern.is_match(text)
+        {
+            let detail = format!("{path} in body should match '{}'", pattern.as_str());
+            self.refuse(FieldReason::Invalid, Some(value), detail);
+        }
+        if checks.min_length.is_none() && checks.max_length.is_none() {
+            return;
+        }
+        let length = text.chars().count() as u64;
+        if let Some(least) = checks.min_length.filter(|least| length < *least) {
+            let detail = format!("{path} in body should be at least {least} chars long");
+            self.refuse(FieldReason::Invalid, Some(value), detail);
+        }
+        if let Some(most) = checks.max_length.filter(|most| length > *most) {
+            let detail = format!("may not be more than {most} bytes");
+            self.refuse(FieldReason::TooLong, None, detail);
+        }
+    }
+
+    fn number(&mut self, checks: &Checks, number: &Number, value: &Value) {
+        let path = self.path.as_str().to_owned();
+        let range = match checks.format {
+            Some(Format::Int32) => number.as_i64().is_none_or(|n| i32::try_from(n).is_err()),
+            Some(Format::Int64) => number.as_i64().is_none(),
+            _ => false,
+        };
+        if range {
+            let name = checks.format.map_or("integer", Format::name);
+            let detail = format!("{path} in body must be of type {name}: {value}");
+            self.refuse(FieldReason::Invalid, Some(value), detail);
+        }
+        if let Some(Bound {
+            value: limit,
+            exclusive,
+        }) = &checks.minimum
+        {
+            let order = compare(number, limit);
+            if order.is_lt() || *exclusive && order.is_eq() {
+                let or_equal = if *exclusive { "" } else { " or equal to" };
+                let detail = format!("{path} in body should be greater than{or_equal} {limit}");
+                self.refuse(FieldReason::Invalid, Some(value), detail);
+            }
+        }
+        if let Some(Bound {
+            value: limit,
+            exclusive,
+        }) = &checks.maximum
+        {
+            let order = compare(number, limit);
+            if order.is_gt() || *exclusive && order.is_eq() {
+                let or_equal = if *exclusive { "" } else { " or equal to" };
+                let detail = format!("{path} in body should be less than{or_equal} {limit}");
+                self.refuse(FieldReason::Invalid, Some(value), detail);
+            }
+        }
+        if let Some(factor) = checks.multiple_of {
+            let quotient = number.as_f64().unwrap_or(0.0) / factor;
+            if (quotient - quotient.round()).abs() > 1e-9 {
+                let detail = format!("{path} in body should be a multiple of {factor}");
+                self.refuse(FieldReason::Invalid, Some(value), detail);
+            }
+        }
+    }
+
+    fn length(&mut self, length: u64, (least, most): (Option<u64>, Option<u64>), what: &str) {
+        let value = Value::from(length);
+        if let Some(least) = least.filter(|least| length < *least) {
+            let path = self.path.as_str();
+            let detail = format!("{path} in body should have at least {least} {what}");
+            self.refuse(FieldReason::Invalid, Some(&value), detail);
+        }
+        if let Some(most) = most.filter(|most| length > *most) {
+            let detail = format!("must have at most {most} {what}");
+            self.refuse(FieldReason::TooMany, Some(&value), detail);
+        }
+    }
+
+    fn junctors(&mut self, checks: &Checks, value: &Value) {
+        for branch in &checks.all_of {
+            self.value(*branch, value, None);
+        }
+        if !checks.any_of.is_empty() && !checks.any_of.iter().any(|id| self.accepts(*id, value)) {
+            self.junctor(value, "must validate at least one schema (anyOf)");
+        }
+        if !checks.one_of.is_empty() {
+            let valid = checks
+                .one_of
+                .iter()
+                .filter(|id| self.accepts(**id, value))
+                .count();
+            match valid {
+                1 => {}
+                0 => self.junctor(
+                    value,
+                    "must validate one and only one schema (oneOf). Found none valid",
+                ),
+                many => self.junctor(
+                    value,
+                    &format!("must validate one and only one schema (oneOf). Found {many} valid alternatives"),
+                ),
+            }
+        }
+        if checks.not.is_some_and(|id| self.accepts(id, value)) {
+            self.junctor(value, "must not validate the schema (not)");
+        }
+    }
+
+    fn junctor(&mut self, value: &Value, rule: &str) {
+        let place = if self.path.as_str().is_empty() {
+            "<root>"
+        } else {
+            self.path.as_str()
+        };
+        let detail = format!("\"{place}\" {rule}");
+        self.refuse(FieldReason::Invalid, Some(value), detail);
+    }
+
+    /// Whether a branch of a junctor holds; its own errors are not reported.
+    fn accepts(&self, id: NodeId, value: &Value) -> bool {
+        validate(self.arena, id, value, None, FieldPath::root()).is_empty()
+    }
+
+    pub(crate) fn refuse(&mut self, reason: FieldReason, value: Option<&Value>, detail: String) {
+        self.errors.push(match value {
+            Some(value) => FieldError::with_value(&self.path, reason, value, detail),
+            None => FieldError::new(&self.path, reason, detail),
+        });
+    }
+}
+
+/// A whole number; `1.0` counts, since JSON doesn't tell it from `1`.
+pub(crate) fn is_integer(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            number.is_i64()
+                || number.is_u64()
+                || number
+                    .as_f64()
+                    .is_some_and(|float| float.fract() == 0.0 && float.is_finite())
+        }
+        _ => false,
+    }
+}
+
+/// The name of a value's type in messages.
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) if is_integer(value) => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Equality in which `1` and `1.0` are the same number.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => compare(a, b).is_eq(),
+        _ => a == b,
+    }
+}
+
+/// The order of two numbers, exact for integers.
+fn compare(a: &Number, b: &Number) -> std::cmp::Ordering {
+    if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64()) {
+        return a.cmp(&b);
+    }
+    if let (Some(a), Some(b)) = (a.as_u64(), b.as_u64()) {
+        return a.cmp(&b);
+    }
+    let (a, b) = (
+        a.as_f64().unwrap_or(f64::NAN),
+        b.as_f64().unwrap_or(f64::NAN),
+    );
+    a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
+}
