@@ -1,0 +1,84 @@
+//! Emptying: deleting everything below a namespace or of a definition, as any client would.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use landform_store::{RangeQuery, Record};
+
+use super::is_settled;
+use crate::error::Result;
+use crate::object::meta;
+use crate::registry::Resource;
+use crate::server::ApiServer;
+use crate::verbs::Place;
+use crate::verbs::delete_options_for_content;
+use crate::verbs::write::decoded;
+
+/// So many deletes are under way at once: enough that commits are shared.
+const AT_ONCE: usize = 64;
+
+/// What is left of a resource after everything in it was asked to go.
+pub(super) struct Left {
+    /// `configmaps`, `things.x.io`.
+    pub(super) resource: String,
+    /// How many objects are left.
+    pub(super) count: usize,
+    /// The finalizers that hold them, with how many objects each.
+    pub(super) finalizers: std::collections::BTreeMap<String, usize>,
+}
+
+impl ApiServer {
+    /// Deletes every object of a resource below a prefix and says what is left.
+    pub(super) async fn empty(&self, resource: &Arc<Resource>, prefix: &str) -> Result<Option<Left>> {
+        let records = self.records(resource, prefix).await?;
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let deletes = records.iter().map(|record| self.delete_record(resource, record));
+        let mut results = futures::stream::iter(deletes).buffer_unordered(AT_ONCE);
+        while let Some(result) = results.next().await {
+            result?;
+        }
+        let left = self.records(resource, prefix).await?;
+        if left.is_empty() {
+            return Ok(None);
+        }
+        let mut finalizers = std::collections::BTreeMap::new();
+        for record in &left {
+            for finalizer in meta::finalizers(&decoded(record)?) {
+                *finalizers.entry(finalizer.to_owned()).or_default() += 1;
+            }
+        }
+        Ok(Some(Left { resource: resource.bucket.to_string(), count: left.len(), finalizers }))
+    }
+
+    async fn delete_record(&self, resource: &Arc<Resource>, record: &Record) -> Result<()> {
+        let (namespace, name) = resource.names_in_key(&record.key);
+        let place = Place {
+            resource: resource.clone(),
+            namespace: namespace.to_owned(),
+            name: Some(name.to_owned()),
+        };
+        match self.delete_one(&place, &delete_options_for_content()).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_settled(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn records(&self, resource: &Resource, prefix: &str) -> Result<Vec<Record>> {
+        let query = RangeQuery {
+            bucket: resource.bucket.clone(),
+            prefix: prefix.to_owned(),
+            after: None,
+            limit: None,
+            at: None,
+        };
+        Ok(self.shared.store.range(query).await?.records)
+    }
+
+    pub(super) async fn names_in(&self, resource: &Resource) -> Result<Vec<String>> {
+        let records = self.records(resource, "").await?;
+        Ok(records.iter().map(|record| record.key.name.to_string()).collect())
+    }
+}

@@ -1,0 +1,136 @@
+//! Namespaces: what a new one is given, and how one that is being deleted is emptied.
+
+use landform_api::keys::FINALIZER_NAMESPACE;
+use serde_json::{Value, json};
+
+use super::content::Left;
+use super::is_settled;
+use crate::error::Result;
+use crate::object::rules::Part;
+use crate::object::{Object, meta};
+use crate::request::query::FieldValidation;
+use crate::server::ApiServer;
+use crate::verbs::Place;
+use crate::verbs::Change;
+use crate::verbs::write::WriteOptions;
+
+/// Present from the first start.
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+/// These stay.
+pub(crate) const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-public"];
+/// Where clients in a namespace find the server's CA.
+const CA_CONFIG_MAP: &str = "kube-root-ca.crt";
+
+const WRITE: WriteOptions = WriteOptions { dry_run: false, validation: FieldValidation::Ignore };
+
+impl ApiServer {
+    /// Creates the namespaces that every server has.
+    pub(crate) async fn ensure_namespaces(&self) -> Result<()> {
+        for name in NAMESPACES {
+            self.ensure(&self.namespaces(), "", json!({"metadata": {"name": name}})).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn look_at_namespace(&self, namespace: &Object) -> Result<()> {
+        let name = meta::name(namespace);
+        if meta::is_marked(namespace) {
+            return self.empty_namespace(namespace).await;
+        }
+        let accounts = self.builtin("", "serviceaccounts");
+        self.ensure(&accounts, name, json!({"metadata": {"name": "default", "namespace": name}})).await?;
+        if let Some(ca) = &self.shared.config.ca_certificate {
+            let map = json!({
+                "metadata": {
+                    "name": CA_CONFIG_MAP, "namespace": name,
+                    "annotations": {"kubernetes.io/description": "The certificate that this server's own certificate can be checked with."},
+                },
+                "data": {"ca.crt": ca},
+            });
+            self.ensure(&self.builtin("", "configmaps"), name, map).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes what is in a namespace; when nothing is left, lets the namespace go.
+    async fn empty_namespace(&self, namespace: &Object) -> Result<()> {
+        let name = meta::name(namespace).to_owned();
+        let prefix = format!("{name}/");
+        let kinds = self.shared.registry.kinds();
+        let mut left = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for resource in kinds.preferred().filter(|resource| resource.namespaced) {
+            if seen.insert(resource.bucket.clone()) {
+                left.extend(self.empty(resource, &prefix).await?);
+            }
+        }
+        let done = left.is_empty();
+        let part = if done { Part::Finalize } else { Part::Status };
+        let place = Place { resource: self.namespaces(), namespace: String::new(), name: Some(name) };
+        let conditions = remaining(&left);
+        let now = self.now();
+        let result = self
+            .modify(&place, part, &WRITE, Vec::new(), |shown, _| {
+                let mut object = shown.clone();
+                if done {
+                    drop_own_finalizer(&mut object);
+                } else {
+                    set_conditions(&mut object, &conditions, &now);
+                }
+                Ok(if object == *shown { Change::Keep } else { Change::Sent(object) })
+            })
+            .await;
+        match result {
+            Ok(_) => Ok(()),
+            Err(error) if is_settled(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn drop_own_finalizer(object: &mut Object) {
+    if let Some(Value::Array(list)) = object.get_mut("spec").and_then(|spec| spec.get_mut("finalizers")) {
+        list.retain(|finalizer| finalizer != FINALIZER_NAMESPACE);
+    }
+}
+
+/// Why a namespace is still there: type, reason, message of each condition.
+fn remaining(left: &[Left]) -> [(&'static str, &'static str, String); 2] {
+    let content: Vec<String> =
+        left.iter().map(|left| format!("{} has {} resource instances", left.resource, left.count)).collect();
+    let mut finalizers = std::collections::BTreeMap::<&str, usize>::new();
+    for (finalizer, count) in left.iter().flat_map(|left| &left.finalizers) {
+        *finalizers.entry(finalizer).or_default() += count;
+    }
+    let holders: Vec<String> =
+        finalizers.iter().map(|(finalizer, count)| format!("{finalizer} in {count} resource instances")).collect();
+    [
+        (
+            "NamespaceContentRemaining",
+            "SomeResourcesRemain",
+            format!("Some resources are remaining: {}", content.join(", ")),
+        ),
+        (
+            "NamespaceFinalizersRemaining",
+            "SomeFinalizersRemain",
+            format!("Some content in the namespace has finalizers remaining: {}", holders.join(", ")),
+        ),
+    ]
+}
+
+fn set_conditions(object: &mut Object, conditions: &[(&str, &str, String)], now: &str) {
+    let status = object.entry("status").or_insert_with(|| json!({}));
+    let mut list = status["conditions"].as_array().cloned().unwrap_or_default();
+    for (type_, reason, message) in conditions {
+        let found = list.iter().position(|condition| condition["type"] == *type_);
+        let since = found.map_or(json!(now), |index| list[index]["lastTransitionTime"].clone());
+        let fresh = json!({
+            "type": type_, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since,
+        });
+        match found {
+            Some(index) => list[index] = fresh,
+            None => list.push(fresh),
+        }
+    }
+    status["conditions"] = json!(list);
+}

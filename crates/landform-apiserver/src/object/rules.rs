@@ -1,0 +1,175 @@
+//! What the server does to every object's metadata, whatever its kind (C1, C2, G2, G3).
+
+use landform_api::{FieldError, FieldPath, FieldReason};
+use serde_json::{Value, json};
+
+use super::{Object, meta, names};
+use crate::registry::Resource;
+
+/// Which part of an object a write is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The object, without its status where that is a subresource.
+    Main,
+    /// Only the status.
+    Status,
+    /// Only a namespace's own finalizers.
+    Finalize,
+}
+
+/// Sets what only the server may set on a new object (C1).
+pub fn prepare_create(resource: &Resource, object: &mut Object, uid: &str, now: &str) {
+    let metadata = meta::metadata_mut(object);
+    for field in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
+        metadata.remove(field);
+    }
+    metadata.insert("uid".into(), json!(uid));
+    metadata.insert("creationTimestamp".into(), json!(now));
+    metadata.insert("generation".into(), json!(1));
+    drop_empty_metadata(object);
+    if resource.status {
+        object.remove("status");
+    }
+    resource.rules.prepare_create(object);
+}
+
+/// Carries over what a write may not change, and counts the generation (C2).
+pub fn prepare_update(resource: &Resource, object: &mut Object, old: &Object, part: Part) {
+    match part {
+        Part::Main => {
+            if resource.status {
+                carry(object, old, "status");
+            }
+        }
+        Part::Status => keep_all_but_status(resource, object, old),
+        Part::Finalize => {
+            let spec = object.get("spec").cloned();
+            *object = old.clone();
+            if let Some(spec) = spec {
+                object.insert("spec".into(), spec);
+            }
+        }
+    }
+    object.insert("apiVersion".into(), json!(resource.stored_api_version));
+    let metadata = meta::metadata_mut(object);
+    for field in ["resourceVersion", "selfLink", "managedFields"] {
+        metadata.remove(field);
+    }
+    let old_metadata = meta::metadata(old);
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+        match old_metadata.get(field) {
+            Some(value) => metadata.insert(field.into(), value.clone()),
+            None => metadata.remove(field),
+        };
+    }
+    for field in ["name", "namespace"] {
+        if let (Some(value), true) = (old_metadata.get(field), metadata.get(field).is_none_or(Value::is_null)) {
+            metadata.insert(field.into(), value.clone());
+        }
+    }
+    drop_empty_metadata(object);
+    if part != Part::Finalize {
+        resource.rules.prepare_update(object, old);
+    }
+}
+
+/// Counts the generation up when the spec is another one (C2).
+pub fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
+    if !same_spec(resource, object, old) {
+        let next = meta::generation(old) + 1;
+        meta::metadata_mut(object).insert("generation".into(), json!(next));
+    }
+}
+
+/// Whether everything is the same but metadata and, where it is a subresource, status.
+fn same_spec(resource: &Resource, a: &Object, b: &Object) -> bool {
+    let counts = |key: &str| match key {
+        "apiVersion" | "kind" | "metadata" => false,
+        // The status is never part of the spec (C2), whether it is a subresource or not; a custom
+        // kind without the subresource counts it, as in Kubernetes.
+        "status" => resource.is_custom() && !resource.status,
+        _ => true,
+    };
+    let fields = |object: &Object| object.keys().filter(|key| counts(key)).count();
+    fields(a) == fields(b)
+        && a.iter().filter(|(key, _)| counts(key)).all(|(key, value)| b.get(key) == Some(value))
+}
+
+fn keep_all_but_status(resource: &Resource, object: &mut Object, old: &Object) {
+    let status = object.remove("status");
+    let mut kept = old.clone();
+    if !resource.is_custom() {
+        // Built-in kinds let labels, annotations and finalizers change together with a status.
+        let new_metadata = meta::metadata(object).clone();
+        for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+            match new_metadata.get(field) {
+                Some(value) => meta::metadata_mut(&mut kept).insert(field.into(), value.clone()),
+                None => meta::metadata_mut(&mut kept).remove(field),
+            };
+        }
+    }
+    match status {
+        Some(status) => kept.insert("status".into(), status),
+        None => kept.remove("status"),
+    };
+    *object = kept;
+}
+
+fn carry(object: &mut Object, old: &Object, field: &str) {
+    match old.get(field) {
+        Some(value) => object.insert(field.into(), value.clone()),
+        None => object.remove(field),
+    };
+}
+
+/// Empty maps and lists, and nulls, in the metadata say nothing and are not kept.
+fn drop_empty_metadata(object: &mut Object) {
+    meta::metadata_mut(object).retain(|_, value| match value {
+        Value::Null => false,
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    });
+}
+
+/// What is wrong with the metadata of an object that is to be stored.
+#[must_use]
+pub fn check(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let path = FieldPath::of("metadata");
+    let name = meta::name(object);
+    if name.is_empty() {
+        let detail = "name or generateName is required";
+        errors.push(FieldError::new(&path.field("name"), FieldReason::Required, detail));
+    } else if let (None, Some(problem)) = (old, resource.name_rule.check(name)) {
+        errors.push(FieldError::with_value(&path.field("name"), FieldReason::Invalid, &json!(name), problem));
+    }
+    for field in ["name", "namespace"] {
+        if let Some(old) = old
+            && meta::text(object, field) != meta::text(old, field)
+        {
+            errors.push(FieldError::with_value(
+                &path.field(field),
+                FieldReason::Invalid,
+                &json!(meta::text(object, field)),
+                "field is immutable",
+            ));
+        }
+    }
+    if let Some(old) = old.filter(|old| meta::is_marked(old)) {
+        let before = meta::finalizers(old);
+        let added: Vec<&str> =
+            meta::finalizers(object).into_iter().filter(|finalizer| !before.contains(finalizer)).collect();
+        if !added.is_empty() {
+            errors.push(FieldError::new(
+                &path.field("finalizers"),
+                FieldReason::Forbidden,
+                format!(
+                    "no new finalizers can be added if the object is being deleted, found new finalizers {added:?}"
+                ),
+            ));
+        }
+    }
+    errors.extend(names::check_metadata(meta::metadata(object)));
+    errors
+}

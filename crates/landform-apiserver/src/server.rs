@@ -1,0 +1,312 @@
+//! The server: one value that knows the store and the kinds, and answers requests.
+//!
+//! It is a tower `Service`, so that a socket, a test and an in-process client use it alike. Who the
+//! caller is has been found out before (by the listener, from a token or a certificate) and stands in
+//! the request's extensions; a request without an [`Identity`] gets 401.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use http::{HeaderMap, Method, Request, Response};
+use http_body_util::BodyExt;
+use landform_store::Store;
+use tokio::sync::{Mutex, Semaphore, watch};
+
+use crate::body::Body;
+use crate::environment::{Environment, SystemEnvironment};
+use crate::error::{ApiError, Reason, Result};
+use crate::metrics::Metrics;
+use crate::registry::Registry;
+use crate::request::decode::BODY_BYTES;
+use crate::request::path::{self, Target};
+use crate::request::query::Query;
+use crate::respond;
+
+/// Who makes a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The user's name.
+    pub user: String,
+    /// The user's groups.
+    pub groups: Vec<String>,
+}
+
+impl Identity {
+    /// A part of the server itself.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self { user: "system:landform".into(), groups: vec!["system:masters".into()] }
+    }
+}
+
+/// Limits and timings.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// So many requests that only read may be under way at once.
+    pub reads_in_flight: usize,
+    /// So many requests that write may be under way at once.
+    pub writes_in_flight: usize,
+    /// A request that isn't a watch is given up after this time.
+    pub request_timeout: Duration,
+    /// A watch that names no timeout ends after this time up to twice this time.
+    pub watch_timeout: Duration,
+    /// Watches that ask for bookmarks get one this often.
+    pub bookmark_interval: Duration,
+    /// A delete without a policy waits so long for the object to be gone before it answers.
+    pub delete_patience: Duration,
+    /// Where clients reach the server, for discovery.
+    pub address: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            reads_in_flight: 800,
+            writes_in_flight: 1200,
+            request_timeout: Duration::from_secs(60),
+            watch_timeout: Duration::from_secs(1800),
+            bookmark_interval: Duration::from_secs(60),
+            delete_patience: Duration::from_millis(500),
+            address: "127.0.0.1:7443".into(),
+        }
+    }
+}
+
+/// The API server. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiServer {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) registry: Registry,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) config: Config,
+    pub(crate) metrics: Metrics,
+    pub(crate) openapi: crate::discovery::OpenApiCache,
+    /// Writes of definitions happen one after the other: each changes the set of kinds.
+    pub(crate) definitions: Mutex<()>,
+    reads: Semaphore,
+    writes: Semaphore,
+    stopping: watch::Sender<bool>,
+}
+
+/// A request, taken apart.
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) query: Query,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) identity: Identity,
+}
+
+impl Call {
+    /// A header's text.
+    pub(crate) fn header(&self, name: http::header::HeaderName) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+}
+
+impl ApiServer {
+    /// A server on a store, with the kinds that the store's definitions make.
+    pub async fn start(store: Arc<dyn Store>, config: Config) -> Result<Self> {
+        Self::start_in(store, config, Arc::new(SystemEnvironment)).await
+    }
+
+    /// As [`ApiServer::start`], with its own time and randomness.
+    pub async fn start_in(
+        store: Arc<dyn Store>,
+        config: Config,
+        environment: Arc<dyn Environment>,
+    ) -> Result<Self> {
+        let server = Self {
+            shared: Arc::new(Shared {
+                store,
+                registry: Registry::builtin(),
+                environment,
+                reads: Semaphore::new(config.reads_in_flight),
+                writes: Semaphore::new(config.writes_in_flight),
+                config,
+                metrics: Metrics::new(),
+                openapi: crate::discovery::OpenApiCache::default(),
+                definitions: Mutex::new(()),
+                stopping: watch::Sender::new(false),
+            }),
+        };
+        server.load_definitions().await?;
+        server.ensure_namespaces().await?;
+        Ok(server)
+    }
+
+    /// Ends all watches, so that clients reconnect elsewhere or later. New ones are refused.
+    pub fn stop(&self) {
+        self.shared.stopping.send_replace(true);
+    }
+
+    /// Resolves when [`ApiServer::stop`] is called.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
+        let mut receiver = self.shared.stopping.subscribe();
+        async move {
+            // An error means that the server is gone, which is a stop as well.
+            let _ = receiver.wait_for(|stopping| *stopping).await;
+        }
+    }
+
+    /// Answers one request.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body + Send,
+        B::Data: Send,
+        B::Error: std::fmt::Display,
+    {
+        let started = std::time::Instant::now();
+        let target = path::parse(request.uri().path());
+        let method = request.method().clone();
+        let labels = self.shared.metrics.labels(&method, &target, request.uri().query());
+        let response = match self.route(request, target).await {
+            Ok(response) => response,
+            Err(error) => respond::error(&error),
+        };
+        self.shared.metrics.finished(&labels, response.status(), started.elapsed());
+        response
+    }
+
+    async fn route<B>(&self, request: Request<B>, target: Target) -> Result<Response<Body>>
+    where
+        B: http_body::Body + Send,
+        B::Data: Send,
+        B::Error: std::fmt::Display,
+    {
+        if target == Target::Health {
+            return Ok(respond::text("ok"));
+        }
+        let (mut parts, body) = request.into_parts();
+        let identity = parts.extensions.remove::<Identity>().ok_or_else(unauthorized)?;
+        let query = Query::parse(parts.uri.query())?;
+        let is_watch = match &target {
+            Target::Objects(path) => {
+                parts.method == Method::GET && (path.legacy_watch || query.flag("watch")?)
+            }
+            _ => false,
+        };
+        let lane = if matches!(parts.method, Method::GET | Method::HEAD) {
+            &self.shared.reads
+        } else {
+            &self.shared.writes
+        };
+        // A watch holds its place only while it starts.
+        let _place = lane.try_acquire().map_err(|_| too_many_requests())?;
+        let body = read_body(body).await?;
+        let call = Call { method: parts.method, query, headers: parts.headers, body, identity };
+        if is_watch && *self.shared.stopping.borrow() {
+            return Err(ApiError::new(Reason::ServiceUnavailable, "the server is shutting down").retry_after(1));
+        }
+        let work = self.dispatch(&call, target, is_watch);
+        match tokio::time::timeout(self.shared.config.request_timeout, work).await {
+            Ok(answer) => answer,
+            Err(_) => Err(ApiError::new(
+                Reason::Timeout,
+                format!(
+                    "the request did not finish within {} s; it may still take effect",
+                    self.shared.config.request_timeout.as_secs()
+                ),
+            )),
+        }
+    }
+
+    async fn dispatch(&self, call: &Call, target: Target, is_watch: bool) -> Result<Response<Body>> {
+        if let Target::Objects(path) = target {
+            return self.objects(call, path, is_watch).await;
+        }
+        if !matches!(call.method, Method::GET | Method::HEAD) {
+            return Err(ApiError::new(
+                Reason::MethodNotAllowed,
+                format!("{} is not possible here: this path can only be read", call.method),
+            ));
+        }
+        match target {
+            Target::Metrics => Ok(respond::metrics(self.shared.metrics.text(&*self.shared.store))),
+            _ => self.discover(call, &target),
+        }
+    }
+}
+
+/// Takes a body in, up to the limit.
+async fn read_body<B>(body: B) -> Result<Bytes>
+where
+    B: http_body::Body + Send,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let announced = body.size_hint().lower();
+    if announced > BODY_BYTES as u64 {
+        return Err(too_large());
+    }
+    let mut body = std::pin::pin!(body);
+    let mut whole = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            ApiError::bad_request(format!("the request's body broke off: {error}"))
+        })?;
+        if let Ok(mut data) = frame.into_data() {
+            if whole.len() + data.remaining() > BODY_BYTES {
+                return Err(too_large());
+            }
+            while data.has_remaining() {
+                let chunk = data.chunk();
+                whole.extend_from_slice(chunk);
+                let length = chunk.len();
+                data.advance(length);
+            }
+        }
+    }
+    Ok(whole.into())
+}
+
+fn too_large() -> ApiError {
+    ApiError::new(
+        Reason::RequestEntityTooLarge,
+        format!("Request entity too large: limit is {BODY_BYTES} bytes"),
+    )
+}
+
+fn unauthorized() -> ApiError {
+    ApiError::new(
+        Reason::Unauthorized,
+        "Unauthorized: send the bearer token or the client certificate of the kubeconfig that `landform serve` wrote",
+    )
+}
+
+fn too_many_requests() -> ApiError {
+    ApiError::new(Reason::TooManyRequests, "too many requests are under way, please try again later")
+        .retry_after(1)
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move { Ok(server.answer(request).await) })
+    }
+}

@@ -1,0 +1,290 @@
+//! Delete: mark an object, or remove it when nothing holds it.
+//!
+//! A delete that names no policy is `Cascade` (G13): the object is marked and held by
+//! `cascade_deletion` until the collector finds no dependents (G2). Such a delete answers when the
+//! object is gone, as long as that doesn't take long, so that a client that looks right afterwards
+//! finds what it expects.
+
+use http::{Response, StatusCode};
+use landform_api::keys::{FINALIZER_CASCADE, FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
+use landform_store::{EventKind, Record, Revision};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::list::Selection;
+use super::update::{Change, is_to_delete};
+use super::write::WriteOptions;
+use super::{Place, present};
+use crate::body::Body;
+use crate::error::{ApiError, Result};
+use crate::object::rules::Part;
+use crate::object::{Object, meta};
+use crate::request::accept;
+use crate::request::decode::{self, BodyForm};
+use crate::request::query::{FieldValidation, dry_run};
+use crate::respond;
+use crate::server::{ApiServer, Call};
+
+/// What happens to the dependents of a deleted object (G13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// Every direct dependent goes first; what a delete without a policy means.
+    Cascade,
+    /// The object goes at once, dependents afterwards.
+    Background,
+    /// Dependents that block their owner go first.
+    Foreground,
+    /// Dependents stay, without their reference.
+    Orphan,
+}
+
+impl Policy {
+    fn finalizer(self) -> Option<&'static str> {
+        match self {
+            Self::Cascade => Some(FINALIZER_CASCADE),
+            Self::Background => None,
+            Self::Foreground => Some(FINALIZER_FOREGROUND),
+            Self::Orphan => Some(FINALIZER_ORPHAN),
+        }
+    }
+}
+
+/// How an object is to be deleted.
+pub(crate) struct DeleteOptions {
+    pub(crate) policy: Policy,
+    /// Whether the client named the policy.
+    pub(crate) named: bool,
+    pub(crate) grace_period: Option<i64>,
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SentOptions {
+    propagation_policy: Option<String>,
+    orphan_dependents: Option<bool>,
+    grace_period_seconds: Option<i64>,
+    preconditions: Option<Preconditions>,
+    dry_run: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Preconditions {
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    fn from_call(call: &Call) -> Result<Self> {
+        let mut sent = SentOptions::default();
+        if !call.body.is_empty() {
+            let form = BodyForm::from_content_type(call.header(http::header::CONTENT_TYPE))?;
+            let value = decode::decode(&call.body, form)?.value;
+            if !value.is_null() {
+                sent = serde_json::from_value(value)
+                    .map_err(|error| ApiError::bad_request(format!("the body is not a DeleteOptions: {error}")))?;
+            }
+        }
+        let query = &call.query;
+        let policy = query.get("propagationPolicy").map(str::to_owned).or(sent.propagation_policy);
+        let orphan = query.optional_flag("orphanDependents")?.or(sent.orphan_dependents);
+        let grace = match query.get("gracePeriodSeconds") {
+            Some(text) => Some(text.parse::<i64>().map_err(|_| {
+                ApiError::bad_request(format!("gracePeriodSeconds={text}: must be a whole number"))
+            })?),
+            None => sent.grace_period_seconds,
+        };
+        if policy.is_some() && orphan.is_some() {
+            return Err(ApiError::bad_request("orphanDependents and propagationPolicy cannot both be set"));
+        }
+        let (policy, named) = match (policy.as_deref(), orphan) {
+            (None | Some(""), None) => (Policy::Cascade, false),
+            (None | Some(""), Some(true)) => (Policy::Orphan, true),
+            (None | Some(""), Some(false)) => (Policy::Background, true),
+            (Some("Cascade"), _) => (Policy::Cascade, true),
+            (Some("Background"), _) => (Policy::Background, true),
+            (Some("Foreground"), _) => (Policy::Foreground, true),
+            (Some("Orphan"), _) => (Policy::Orphan, true),
+            (Some(other), _) => {
+                return Err(ApiError::bad_request(format!(
+                    "propagationPolicy={other}: must be Cascade, Background, Foreground or Orphan"
+                )));
+            }
+        };
+        let preconditions = sent.preconditions.unwrap_or_default();
+        Ok(Self {
+            policy,
+            named,
+            grace_period: grace,
+            uid: preconditions.uid,
+            resource_version: preconditions.resource_version,
+            dry_run: dry_run(sent.dry_run.iter().map(String::as_str).chain(query.all("dryRun")))?,
+        })
+    }
+}
+
+impl ApiServer {
+    pub(super) async fn delete(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
+        let options = DeleteOptions::from_call(call)?;
+        let gone = self.delete_one(place, &options).await?;
+        match gone {
+            Deleted::Gone { uid } => Ok(respond::value(
+                StatusCode::OK,
+                &success(place, &uid),
+                accept::negotiate(call.header(http::header::ACCEPT))?.encoding,
+            )),
+            Deleted::Held { record_value, revision } => {
+                present::one(call, &place.resource, StatusCode::OK, &record_value, revision)
+            }
+        }
+    }
+
+    /// Deletes every object that the selectors name.
+    pub(super) async fn delete_collection(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
+        let options = DeleteOptions::from_call(call)?;
+        let selection = Selection::from_call(call, place)?;
+        let (records, _) = self.select(place, &selection, None, None, None).await?;
+        for record in &records.records {
+            let (namespace, name) = place.resource.names_in_key(&record.key);
+            let one = Place {
+                resource: place.resource.clone(),
+                namespace: namespace.to_owned(),
+                name: Some(name.to_owned()),
+            };
+            match self.delete_one(&one, &options).await {
+                Ok(_) => {}
+                // Somebody else was faster.
+                Err(error) if error.reason() == crate::error::Reason::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+            "details": {"group": place.resource.group, "kind": place.resource.plural},
+        });
+        Ok(respond::value(
+            StatusCode::OK,
+            &status,
+            accept::negotiate(call.header(http::header::ACCEPT))?.encoding,
+        ))
+    }
+
+    /// Marks one object, or removes it.
+    pub(crate) async fn delete_one(&self, place: &Place, options: &DeleteOptions) -> Result<Deleted> {
+        let write = WriteOptions { dry_run: options.dry_run, validation: FieldValidation::Ignore };
+        let now = self.now();
+        let mut seen = None;
+        let written = self
+            .modify(place, Part::Main, &write, Vec::new(), |_, record| {
+                let old = super::write::decoded(record)?;
+                check_preconditions(place, options, &old, record)?;
+                let mut object = old.clone();
+                mark(&mut object, options, &now);
+                if place.resource.is_namespaces() {
+                    object.insert("status".into(), terminating(&object));
+                }
+                self.settle(&place.resource, &mut object);
+                seen = Some((meta::uid(&old).to_owned(), object.clone()));
+                if object == old { Ok(Change::Keep) } else { Ok(Change::Marked(object)) }
+            })
+            .await?;
+        let Some((uid, object)) = seen else { return Err(place.not_found()) };
+        if is_to_delete(&place.resource, &object) {
+            return Ok(Deleted::Gone { uid });
+        }
+        let held = Deleted::Held { record_value: written.value, revision: written.revision };
+        let only_cascade = meta::finalizers(&object) == [FINALIZER_CASCADE];
+        if options.named || options.dry_run || !only_cascade || place.resource.is_namespaces() {
+            return Ok(held);
+        }
+        let waiting = self.wait_until_gone(place, written.revision);
+        match tokio::time::timeout(self.shared.config.delete_patience, waiting).await {
+            Ok(true) => Ok(Deleted::Gone { uid }),
+            Ok(false) | Err(_) => Ok(held),
+        }
+    }
+
+    /// Resolves with true when the object that was marked at this revision is removed.
+    async fn wait_until_gone(&self, place: &Place, marked: Revision) -> bool {
+        let key = place.resource.key(&place.namespace, place.name());
+        let Ok(mut watch) = self.shared.store.watch(&key.bucket, &key.name, marked) else { return false };
+        while let Ok(events) = watch.next().await {
+            if events.iter().any(|e| e.record.key == key && e.kind == EventKind::Deleted) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// What a delete did.
+pub(crate) enum Deleted {
+    /// The object is no more.
+    Gone { uid: String },
+    /// It is marked, and something holds it.
+    Held { record_value: bytes::Bytes, revision: Revision },
+}
+
+fn check_preconditions(place: &Place, options: &DeleteOptions, old: &Object, record: &Record) -> Result<()> {
+    if let Some(uid) = &options.uid
+        && uid != meta::uid(old)
+    {
+        return Err(place.conflict(&format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            meta::uid(old)
+        )));
+    }
+    if let Some(version) = &options.resource_version
+        && *version != record.modified.to_string()
+    {
+        return Err(place.conflict(&format!(
+            "Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in object meta: {}",
+            record.modified
+        )));
+    }
+    Ok(())
+}
+
+/// Sets the deletion mark (G2): irreversible, and a change of generation (C2).
+fn mark(object: &mut Object, options: &DeleteOptions, now: &str) {
+    if !meta::is_marked(object) {
+        let generation = meta::generation(object) + 1;
+        let metadata = meta::metadata_mut(object);
+        metadata.insert("deletionTimestamp".into(), json!(now));
+        metadata.insert("deletionGracePeriodSeconds".into(), json!(options.grace_period.unwrap_or(0).max(0)));
+        metadata.insert("generation".into(), json!(generation));
+        if let Some(finalizer) = options.policy.finalizer() {
+            meta::add_finalizer(object, finalizer);
+        }
+        return;
+    }
+    // A second delete may turn to another policy, as long as the object still waits.
+    if !options.named || meta::finalizers(object).is_empty() {
+        return;
+    }
+    for finalizer in [FINALIZER_CASCADE, FINALIZER_FOREGROUND, FINALIZER_ORPHAN] {
+        if Some(finalizer) != options.policy.finalizer() {
+            meta::remove_finalizer(object, finalizer);
+        }
+    }
+    if let Some(finalizer) = options.policy.finalizer() {
+        meta::add_finalizer(object, finalizer);
+    }
+}
+
+fn terminating(object: &Object) -> Value {
+    let mut status = object.get("status").cloned().unwrap_or_else(|| json!({}));
+    status["phase"] = json!("Terminating");
+    status
+}
+
+fn success(place: &Place, uid: &str) -> Value {
+    let mut details = json!({"name": place.name, "kind": place.resource.plural, "uid": uid});
+    if !place.resource.group.is_empty() {
+        details["group"] = json!(place.resource.group);
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}

@@ -1,0 +1,203 @@
+//! Update: replace an object, or one part of it, by what the client sends.
+//!
+//! [`ApiServer::modify`] is the way of every change of an existing object: PUT, the patches, the
+//! subresources, and the deletion mark.
+
+use http::{Response, StatusCode};
+use landform_store::{Compare, Op, Record, Revision, TxnOutcome};
+use serde_json::Value;
+
+use super::write::{self, WriteOptions, Written, guarded};
+use super::{Place, check_kind, present};
+use crate::body::Body;
+use crate::error::Result;
+use crate::object::rules::Part;
+use crate::object::{Object, meta, rules};
+use crate::registry::{Presentation, Resource};
+use crate::server::{ApiServer, Call};
+
+/// A change that isn't bound to a resourceVersion is tried again so often when others get in between.
+const TRIES: usize = 100;
+
+/// What a change makes of an object.
+pub(crate) enum Change {
+    /// The object as a client sent it: to be fitted to its kind and checked.
+    Sent(Object),
+    /// The object as the server itself changed it (a deletion mark): stored as it is.
+    Marked(Object),
+    /// Nothing: it is as it should be.
+    Keep,
+}
+
+impl ApiServer {
+    pub(super) async fn update(&self, call: &Call, place: &Place, part: Part) -> Result<Response<Body>> {
+        let options = WriteOptions::from_call(call)?;
+        let mut warnings = Vec::new();
+        let object = write::object_from_body(call, &place.resource, &options, &mut warnings)?;
+        check_names(place, &object)?;
+        require_version(place, &object)?;
+        let written = self
+            .modify(place, part, &options, warnings, |_, _| Ok(Change::Sent(object.clone())))
+            .await?;
+        present::written(call, &place.resource, StatusCode::OK, written)
+    }
+
+    /// Changes an existing object: reads it, lets `change` say what it should be, and writes that if
+    /// nobody else wrote in between. `change` sees the object as its kind's version shows it.
+    pub(crate) async fn modify(
+        &self,
+        place: &Place,
+        part: Part,
+        options: &WriteOptions,
+        mut warnings: Vec<String>,
+        mut change: impl FnMut(&Object, &Record) -> Result<Change>,
+    ) -> Result<Written> {
+        let resource = &place.resource;
+        let key = resource.key(&place.namespace, place.name());
+        let _lock = self.definitions_lock(resource).await;
+        let already_warned = warnings.len();
+        for _ in 0..TRIES {
+            warnings.truncate(already_warned);
+            let record = self.shared.store.get(&key).await?.ok_or_else(|| place.not_found())?;
+            let old = write::decoded(&record)?;
+            let shown = shown(resource, &old, record.modified);
+            let (object, bound) = match change(&shown, &record)? {
+                Change::Keep => {
+                    return Ok(Written { value: record.value, revision: record.modified, warnings });
+                }
+                Change::Marked(object) => (object, false),
+                Change::Sent(mut object) => {
+                    check_kind(resource, &mut object)?;
+                    let bound = check_version(place, &object, &old, record.modified)?;
+                    write::fit_to_schema(resource, &mut object, options, &mut warnings)?;
+                    rules::prepare_update(resource, &mut object, &old, part);
+                    let errors = write::problems(resource, &mut object, Some(&old));
+                    if !errors.is_empty() {
+                        return Err(place.invalid(place.name(), &errors));
+                    }
+                    self.settle(resource, &mut object);
+                    rules::count_generation(resource, &mut object, &old);
+                    (object, bound)
+                }
+            };
+            match self.replace(place, &record, &old, &object, options).await? {
+                Some((value, revision)) => return Ok(Written { value, revision, warnings }),
+                None if bound => return Err(place.conflict(MODIFIED)),
+                None => {}
+            }
+        }
+        Err(place.conflict("it keeps changing; please try again"))
+    }
+
+    /// Writes a changed object, or removes it when the change leaves it marked and without
+    /// finalizers (G3); `None` when somebody else wrote in between.
+    async fn replace(
+        &self,
+        place: &Place,
+        record: &Record,
+        old: &Object,
+        object: &Object,
+        options: &WriteOptions,
+    ) -> Result<Option<(bytes::Bytes, Revision)>> {
+        if object == old {
+            return Ok(Some((record.value.clone(), record.modified)));
+        }
+        let value = write::encoded(place, object)?;
+        if options.dry_run {
+            return Ok(Some((value, record.modified)));
+        }
+        let goes = is_to_delete(&place.resource, object);
+        let op = if goes { Op::Delete } else { Op::Put(value.clone()) };
+        let compare = Compare::ModifiedAt(record.modified);
+        let txn = guarded(record.key.clone(), compare, op, []);
+        let kept = (!goes).then_some(object);
+        Ok(match self.commit(&place.resource, txn, kept).await? {
+            TxnOutcome::Committed(revision) => Some((value, revision)),
+            TxnOutcome::Conflict { .. } => None,
+        })
+    }
+
+    /// Writes of definitions wait for each other; others don't.
+    pub(crate) async fn definitions_lock(&self, resource: &Resource) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        if resource.is_definitions() { Some(self.shared.definitions.lock().await) } else { None }
+    }
+}
+
+const MODIFIED: &str =
+    "the object has been modified since you read it: read it again, make your change and retry";
+
+/// Whether an object is *to delete*: marked, and held by nothing any more (G3).
+pub(crate) fn is_to_delete(resource: &Resource, object: &Object) -> bool {
+    let held_by_content = resource.is_namespaces()
+        && object
+            .get("spec")
+            .and_then(|spec| spec["finalizers"].as_array())
+            .is_some_and(|list| !list.is_empty());
+    meta::is_marked(object) && meta::finalizers(object).is_empty() && !held_by_content
+}
+
+/// A stored object as this version of its kind shows it, with its resourceVersion.
+pub(crate) fn shown(resource: &Resource, stored: &Object, revision: Revision) -> Object {
+    let mut object = stored.clone();
+    if resource.presentation == Presentation::NewEvents {
+        crate::kinds::event::from_core(&mut object);
+    }
+    object.insert("apiVersion".into(), resource.api_version().into());
+    meta::set_text(&mut object, "resourceVersion", &revision.to_string());
+    object
+}
+
+/// Checks resourceVersion and uid against what is stored (C4); says whether the client named a version.
+fn check_version(place: &Place, object: &Object, old: &Object, stored: Revision) -> Result<bool> {
+    let version = meta::text(object, "resourceVersion");
+    let bound = !version.is_empty() && version != "0";
+    if bound && version != stored.to_string() {
+        return Err(place.conflict(MODIFIED));
+    }
+    let uid = meta::uid(object);
+    if !uid.is_empty() && uid != meta::uid(old) {
+        let why = format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            meta::uid(old)
+        );
+        return Err(place.conflict(&why));
+    }
+    Ok(bound)
+}
+
+/// Name and namespace of path and body must agree.
+fn check_names(place: &Place, object: &Object) -> Result<()> {
+    use crate::error::ApiError;
+    let name = meta::name(object);
+    if name != place.name() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            place.name()
+        )));
+    }
+    let namespace = meta::namespace(object);
+    if place.resource.namespaced && !namespace.is_empty() && namespace != place.namespace {
+        return Err(ApiError::bad_request(format!(
+            "the namespace of the object ({namespace}) does not match the namespace on the URL ({})",
+            place.namespace
+        )));
+    }
+    Ok(())
+}
+
+/// Custom resources, leases and definitions can only be replaced by somebody who saw them.
+fn require_version(place: &Place, object: &Object) -> Result<()> {
+    use landform_api::{FieldError, FieldPath, FieldReason};
+    let resource = &place.resource;
+    let strict = resource.is_custom() || resource.is_definitions() || resource.kind == "Lease";
+    if strict && meta::text(object, "resourceVersion").is_empty() {
+        let error = FieldError::with_value(
+            &FieldPath::of("metadata.resourceVersion"),
+            FieldReason::Invalid,
+            &Value::from(0),
+            "must be specified for an update: send the version that you read",
+        );
+        return Err(place.invalid(place.name(), &[error]));
+    }
+    Ok(())
+}

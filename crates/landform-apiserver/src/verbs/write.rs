@@ -1,0 +1,297 @@
+//! The way of an object into the store: decode, check against its kind, encode, commit.
+
+use bytes::Bytes;
+use landform_api::FieldError;
+use landform_store::{Compare, Key, Op, Record, Revision, Txn, TxnOutcome};
+use serde_json::Value;
+
+use super::{Place, check_kind};
+use crate::environment::timestamp;
+use crate::error::{ApiError, Reason, Result};
+use crate::kinds::{definition, event};
+use crate::object::{Object, encode, meta, rules};
+use crate::registry::{Origin, Presentation, Resource, from_definition};
+use crate::request::decode::{self, BODY_BYTES, BodyForm};
+use crate::request::query::FieldValidation;
+use crate::server::{ApiServer, Call};
+
+/// Options that all writes have.
+pub(crate) struct WriteOptions {
+    /// Everything but the write itself.
+    pub(crate) dry_run: bool,
+    /// What is done about unknown and duplicate fields.
+    pub(crate) validation: FieldValidation,
+}
+
+impl WriteOptions {
+    /// Reads them from the query.
+    pub(crate) fn from_call(call: &Call) -> Result<Self> {
+        Ok(Self {
+            dry_run: call.query.dry_run()?,
+            validation: FieldValidation::from_query(&call.query)?,
+        })
+    }
+}
+
+/// What a write left behind.
+pub(crate) struct Written {
+    /// The stored form.
+    pub(crate) value: Bytes,
+    /// The revision to show.
+    pub(crate) revision: Revision,
+    /// For `Warning` headers.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// An object from a request's body, in the form that it is stored in.
+pub(crate) fn object_from_body(
+    call: &Call,
+    resource: &Resource,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Object> {
+    let form = BodyForm::from_content_type(call.header(http::header::CONTENT_TYPE))?;
+    if call.body.is_empty() {
+        return Err(ApiError::bad_request("the request has no body: send the object"));
+    }
+    let decoded = decode::decode(&call.body, form)?;
+    let Value::Object(mut object) = decoded.value else {
+        return Err(ApiError::bad_request("the body is not an object: it must be a JSON or YAML map"));
+    };
+    check_kind(resource, &mut object)?;
+    report_fields("duplicate", &decoded.duplicates, options, warnings)?;
+    Ok(object)
+}
+
+/// Warns of fields, or refuses them, as the request wants it.
+pub(crate) fn report_fields(
+    what: &str,
+    paths: &[String],
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let messages = paths.iter().map(|path| format!("{what} field \"{path}\""));
+    match options.validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => warnings.extend(messages),
+        FieldValidation::Strict if paths.is_empty() => {}
+        FieldValidation::Strict => {
+            let list = messages.collect::<Vec<_>>().join(", ");
+            return Err(ApiError::bad_request(format!("strict decoding error: {list}")));
+        }
+    }
+    Ok(())
+}
+
+/// Drops fields that the kind doesn't have, fills in defaults, and translates to the stored form.
+pub(crate) fn fit_to_schema(
+    resource: &Resource,
+    object: &mut Object,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let mut value = Value::Object(std::mem::take(object));
+    let unknown = resource.schema.prune(&mut value);
+    resource.schema.apply_defaults(&mut value);
+    if let Value::Object(fitted) = value {
+        *object = fitted;
+    }
+    report_fields("unknown", &unknown, options, warnings)?;
+    if resource.presentation == Presentation::NewEvents {
+        let errors = schema_problems(resource, object, None);
+        if !errors.is_empty() {
+            return Err(ApiError::invalid(&resource.group, &resource.kind, meta::name(object), &errors));
+        }
+        event::to_core(object);
+    }
+    object.insert("apiVersion".into(), resource.stored_api_version.clone().into());
+    Ok(())
+}
+
+/// Everything that is wrong with an object: its schema, its metadata, the rules of its kind.
+pub(crate) fn problems(resource: &Resource, object: &mut Object, old: Option<&Object>) -> Vec<FieldError> {
+    let mut errors = rules::check(resource, object, old);
+    // Events of the new form were checked before they were translated: the stored form has another
+    // schema.
+    if resource.presentation != Presentation::NewEvents {
+        errors.extend(schema_problems(resource, object, old));
+    }
+    errors.extend(resource.rules.validate(object, old));
+    errors
+}
+
+fn schema_problems(resource: &Resource, object: &mut Object, old: Option<&Object>) -> Vec<FieldError> {
+    let old = old.map(|old| Value::Object(old.clone()));
+    // Moved into a value and back: a copy would cost more than the check.
+    let value = Value::Object(std::mem::take(object));
+    let errors = resource.schema.validate(&value, old.as_ref());
+    if let Value::Object(same) = value {
+        *object = same;
+    }
+    errors
+}
+
+/// The stored form, unless it is too large.
+pub(crate) fn encoded(place: &Place, object: &Object) -> Result<Bytes> {
+    let value = encode::stored(object);
+    if value.len() > BODY_BYTES {
+        return Err(ApiError::new(
+            Reason::RequestEntityTooLarge,
+            format!(
+                "{} \"{}\" would have {} bytes; an object may have {BODY_BYTES}",
+                place.resource.plural,
+                meta::name(object),
+                value.len()
+            ),
+        ));
+    }
+    Ok(value.into())
+}
+
+/// A stored object, decoded.
+pub(crate) fn decoded(record: &Record) -> Result<Object> {
+    serde_json::from_slice(&record.value).map_err(|error| {
+        tracing::error!(key = %record.key, %error, "a stored object can't be read");
+        ApiError::internal(format!("the stored object {} can't be read: {error}", record.key))
+    })
+}
+
+impl ApiServer {
+    /// The time as objects carry it.
+    pub(crate) fn now(&self) -> String {
+        timestamp(self.shared.environment.now())
+    }
+
+    /// A namespace that objects may be created in, as a guard: the transaction that creates one
+    /// holds only while the namespace is as it was seen here.
+    pub(crate) async fn namespace_guard(&self, place: &Place) -> Result<Option<(Key, Revision)>> {
+        if !place.resource.namespaced {
+            return Ok(None);
+        }
+        let namespaces = self.namespaces();
+        let key = namespaces.key("", &place.namespace);
+        let record = self
+            .shared
+            .store
+            .get(&key)
+            .await?
+            .ok_or_else(|| ApiError::not_found("", "namespaces", &place.namespace))?;
+        // The mark is near the front of the stored form and nowhere else in a namespace without one.
+        let marked = memchr_like(&record.value, b"\"deletionTimestamp\"");
+        if marked && meta::is_marked(&decoded(&record)?) {
+            let why = format!(
+                "unable to create new content in namespace {} because it is being terminated",
+                place.namespace
+            );
+            return Err(ApiError::forbidden(&place.resource.group, &place.resource.plural, "", &why)
+                .caused_by("NamespaceTerminating", &why, "metadata.namespace"));
+        }
+        Ok(Some((key, record.modified)))
+    }
+
+    /// The definition that a custom kind comes from, as a guard of the same sort.
+    pub(crate) fn definition_guard(place: &Place) -> Result<Option<(Key, Revision)>> {
+        match &place.resource.origin {
+            Origin::Builtin => Ok(None),
+            Origin::Custom { terminating: true, .. } => Err(ApiError::new(
+                Reason::MethodNotAllowed,
+                format!(
+                    "create not allowed while custom resource definition {}.{} is terminating",
+                    place.resource.plural, place.resource.group
+                ),
+            )),
+            Origin::Custom { definition, revision, .. } => Ok(Some((definition.clone(), *revision))),
+        }
+    }
+
+    /// Commits one write of one object. Writes of definitions also change the set of kinds.
+    pub(crate) async fn commit(
+        &self,
+        resource: &Resource,
+        txn: Txn,
+        object: Option<&Object>,
+    ) -> Result<TxnOutcome> {
+        if !resource.is_definitions() {
+            return Ok(self.shared.store.commit(txn).await?);
+        }
+        // The kinds are there before anybody can see that they are established, and go after the
+        // definition has gone.
+        let before = object.map(|object| self.put_definition(object, Revision::ZERO));
+        let name = txn.writes.first().map(|(key, ..)| key.name.to_string()).unwrap_or_default();
+        let outcome = self.shared.store.commit(txn).await;
+        match (&outcome, object) {
+            (Ok(TxnOutcome::Committed(revision)), Some(object)) => {
+                self.put_definition(object, *revision);
+            }
+            (Ok(TxnOutcome::Committed(_)), None) => self.shared.registry.remove(&name),
+            _ => {
+                if before.is_some() {
+                    self.load_definitions().await?;
+                }
+            }
+        }
+        Ok(outcome?)
+    }
+
+    fn put_definition(&self, object: &Object, revision: Revision) {
+        match from_definition(object, revision) {
+            Ok(definition) => self.shared.registry.put(definition),
+            Err(errors) => {
+                let problems: Vec<_> = errors.iter().map(ToString::to_string).collect();
+                tracing::warn!(name = meta::name(object), ?problems, "a definition can't be served");
+            }
+        }
+    }
+
+    /// Makes the kinds of all stored definitions.
+    pub(crate) async fn load_definitions(&self) -> Result<()> {
+        let definitions = self.definitions();
+        let page = self
+            .shared
+            .store
+            .range(landform_store::RangeQuery {
+                bucket: definitions.bucket.clone(),
+                prefix: String::new(),
+                after: None,
+                limit: None,
+                at: None,
+            })
+            .await?;
+        let mut found = Vec::new();
+        for record in &page.records {
+            match from_definition(&decoded(record)?, record.modified) {
+                Ok(definition) => found.push(definition),
+                Err(errors) => {
+                    let problems: Vec<_> = errors.iter().map(ToString::to_string).collect();
+                    tracing::warn!(key = %record.key, ?problems, "a stored definition can't be served");
+                }
+            }
+        }
+        self.shared.registry.replace(found);
+        Ok(())
+    }
+
+    /// Settles a definition's conditions before it is written.
+    pub(crate) fn settle(&self, resource: &Resource, object: &mut Object) {
+        if resource.is_definitions() {
+            definition::settle(object, &self.shared.registry.kinds(), &self.now());
+        }
+    }
+}
+
+/// Whether one byte string stands in another.
+fn memchr_like(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+/// A transaction that writes one key, guarded by others.
+pub(crate) fn guarded(
+    key: Key,
+    compare: Compare,
+    op: Op,
+    guards: impl IntoIterator<Item = (Key, Revision)>,
+) -> Txn {
+    guards.into_iter().fold(Txn::one(key, compare, op), |txn, (key, revision)| {
+        txn.and(key, Compare::ModifiedAt(revision), Op::Check)
+    })
+}
