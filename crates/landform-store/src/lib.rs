@@ -6,7 +6,7 @@
 //!
 //! - [`Store`] is what the API server needs of any backend; docs/adr/0002 shows that etcd fits.
 //! - [`memory::MemoryStore`] keeps everything in memory: tests, plans, simulations.
-//! - `embedded::EmbeddedStore` adds a journal on disk: a write is durable before it is acknowledged.
+//! - [`embedded::EmbeddedStore`] adds a journal on disk: a write is durable before it is acknowledged.
 //!
 //! # Guarantees
 //! - A transaction is applied whole or not at all, at one revision.
@@ -15,6 +15,7 @@
 //!   falls behind the compacted history ends with [`WatchError::Compacted`], never with a gap.
 //! - Reads never wait for writes.
 
+pub mod embedded;
 pub mod history;
 pub mod key;
 pub mod memory;

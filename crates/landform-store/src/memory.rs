@@ -10,6 +10,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use parking_lot::Mutex;
 
+use crate::embedded::backup_state;
 use crate::feed::Feed;
 use crate::history::{History, HistoryLimits};
 use crate::state::{State, Verdict};
@@ -143,11 +144,7 @@ impl Store for MemoryStore {
     }
 
     fn backup<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<Revision, Error>> {
-        ready(Err(Error::Io {
-            action: format!("writing the backup {}", file.display()),
-            source: "not written yet".into(),
-        }))
-        .boxed()
+        backup_state(State::clone(&self.feed.state()), file)
     }
 
     fn fork(&self) -> BoxFuture<'_, Result<MemoryStore, Error>> {

@@ -208,6 +208,26 @@ impl State {
         Some(event)
     }
 
+    /// Puts a record that is known to be the newest of its key, without an event.
+    pub(crate) fn load(&mut self, record: Record) {
+        let bucket = self.bucket_mut(&record.key.bucket);
+        bucket
+            .records
+            .insert(Arc::clone(&record.key.name), Arc::new(record));
+    }
+
+    /// Removes a record without an event: it was gone before the history began.
+    pub(crate) fn unload(&mut self, key: &Key) {
+        if self.get(key).is_some() {
+            self.bucket_mut(&key.bucket).records.remove(&*key.name);
+        }
+    }
+
+    /// The bucket's own, shared name, so that equal names are stored once.
+    pub(crate) fn shared_bucket(&self, name: &str) -> Option<&Bucket> {
+        self.buckets.get(name).map(|state| &state.bucket)
+    }
+
     /// Drops the events of the oldest transaction in the log, and moves `compacted` past it.
     ///
     /// A transaction goes as a whole: half of one would be a watch with a gap.

@@ -7,3 +7,4 @@
 )]
 
 mod memory;
+mod model;

@@ -1,0 +1,310 @@
+//! The journal on disk: a table in `SQLite` to which each write appends one row.
+//!
+//! The rows in order *are* the store: replaying them gives the records, and the history as far as
+//! it was not compacted. A row is checked by its checksum; a row that is missing or doubled is
+//! noticed because the `meta` row counts them and sums their checksums, in the same transaction.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, params};
+
+use super::directory::io;
+use super::row::{Row, ids_of, rows_superseded_by};
+use crate::state::State;
+use crate::{Error, Event, Key, Revision};
+
+/// What `SQLite` files of ours say they are ("LFst").
+const APPLICATION: i32 = 0x4c46_7374;
+/// The layout of the tables below.
+const FORMAT: i32 = 1;
+
+const SCHEMA: &str = "
+    CREATE TABLE journal (
+        id INTEGER PRIMARY KEY,
+        kind INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        bucket TEXT NOT NULL,
+        name TEXT NOT NULL,
+        checksum INTEGER NOT NULL,
+        value BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE meta (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        store TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        compacted INTEGER NOT NULL,
+        rows INTEGER NOT NULL,
+        digest INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    ) STRICT;
+";
+
+const INSERT: &str = "INSERT INTO journal (id, kind, created, bucket, name, checksum, value)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const REMOVE: &str = "DELETE FROM journal
+    WHERE id >= ?1 AND id < ?2 AND name = ?3 AND bucket = ?4 RETURNING checksum";
+const SET_META: &str = "INSERT OR REPLACE INTO meta
+    (id, store, revision, compacted, rows, digest, checksum) VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6)";
+
+/// What the journal says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    /// Names this store; a restored copy gets a name of its own.
+    pub(crate) store: String,
+    /// The newest revision; it never goes back, even when all rows of it are gone.
+    pub(crate) revision: Revision,
+    pub(crate) compacted: Revision,
+    pub(crate) rows: u64,
+    /// The sum of the rows' checksums.
+    pub(crate) digest: u64,
+}
+
+impl Meta {
+    /// For a journal that starts at a revision, without history before it.
+    pub(crate) fn new(revision: Revision) -> Self {
+        Self {
+            store: uuid::Uuid::new_v4().to_string(),
+            revision,
+            compacted: revision,
+            rows: 0,
+            digest: 0,
+        }
+    }
+
+    pub(crate) fn add(&mut self, checksum: u32) {
+        self.rows += 1;
+        self.digest = self.digest.wrapping_add(checksum.into());
+    }
+
+    fn subtract(&mut self, checksum: u32) {
+        self.rows = self.rows.saturating_sub(1);
+        self.digest = self.digest.wrapping_sub(checksum.into());
+    }
+
+    pub(crate) fn checksum(&self) -> u32 {
+        let text = format!(
+            "{} {} {} {} {}",
+            self.store, self.revision, self.compacted, self.rows, self.digest
+        );
+        crc32fast::hash(text.as_bytes())
+    }
+}
+
+/// The journal, open for writing.
+pub(crate) struct Journal {
+    pub(crate) connection: Connection,
+    path: PathBuf,
+    pub(crate) meta: Meta,
+    wal_pages: Arc<AtomicU32>,
+}
+
+/// Why a batch was not written.
+pub(crate) enum Failure {
+    /// No room; the journal is as before.
+    Full,
+    /// Nobody can say what is on disk: no more writes.
+    Doubt(Error),
+}
+
+/// Opens a file with the settings that every connection shares.
+pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    // Until the contents are known to be sound, opening and closing must not change the files.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(connection)
+}
+
+/// Makes the tables in an empty file, whole or not at all.
+pub(crate) fn create_tables(connection: &Connection, meta: &Meta) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    set_meta(&transaction, meta)?;
+    transaction.commit()
+}
+
+/// Whether a file has nothing in it yet: new, or left so by a crash during its first start.
+pub(crate) fn is_blank(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| {
+        row.get(0)
+    })
+}
+
+/// What is wrong with the file's kind and layout, if anything.
+pub(crate) fn unknown_format(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    let (application, format) = (pragma("application_id")?, pragma("user_version")?);
+    Ok(if application != APPLICATION {
+        Some("the file is no journal of a Landform store".to_owned())
+    } else if format != FORMAT {
+        Some(format!(
+            "the journal has format {format}, and this version of Landform reads format {FORMAT}"
+        ))
+    } else {
+        None
+    })
+}
+
+pub(crate) fn insert(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<u32> {
+    let checksum = row.checksum();
+    connection.prepare_cached(INSERT)?.execute(params![
+        row.id,
+        row.kind.code(),
+        row.created.0.cast_signed(),
+        row.bucket,
+        row.name,
+        checksum,
+        row.value,
+    ])?;
+    Ok(checksum)
+}
+
+pub(crate) fn set_meta(connection: &Connection, meta: &Meta) -> rusqlite::Result<()> {
+    connection.prepare_cached(SET_META)?.execute(params![
+        meta.store,
+        meta.revision.0.cast_signed(),
+        meta.compacted.0.cast_signed(),
+        meta.rows.cast_signed(),
+        meta.digest.cast_signed(),
+        meta.checksum(),
+    ])?;
+    Ok(())
+}
+
+impl Journal {
+    /// Takes a connection whose contents were found sound.
+    pub(crate) fn new(mut connection: Connection, path: &Path, meta: Meta) -> Result<Self, Error> {
+        let wal_pages = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&wal_pages);
+        connection
+            .wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+                counter.store(pages.unsigned_abs(), Ordering::Relaxed);
+                Ok(())
+            }))
+            .map_err(io("opening", path))?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            meta,
+            wal_pages,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How long the write-ahead log was after the last commit.
+    pub(crate) fn wal_pages(&self) -> u32 {
+        self.wal_pages.load(Ordering::Relaxed)
+    }
+
+    /// Writes a batch, durably: its events, and the removal of rows that left the history.
+    pub(crate) fn write(
+        &mut self,
+        events: &[Arc<Event>],
+        dropped: &[Arc<Event>],
+        state: &State,
+    ) -> Result<(), Failure> {
+        match self.try_write(events, dropped, state) {
+            Ok(meta) => {
+                self.meta = meta;
+                Ok(())
+            }
+            Err(error) => {
+                if !self.connection.is_autocommit()
+                    && let Err(error) = self.connection.execute_batch("ROLLBACK")
+                {
+                    return Err(Failure::Doubt(io("rolling back", &self.path)(error)));
+                }
+                Err(self.classify(error))
+            }
+        }
+    }
+
+    fn try_write(
+        &self,
+        events: &[Arc<Event>],
+        dropped: &[Arc<Event>],
+        state: &State,
+    ) -> Result<Meta, Box<dyn std::error::Error + Send + Sync>> {
+        let mut meta = self.meta.clone();
+        self.connection
+            .prepare_cached("BEGIN IMMEDIATE")?
+            .execute([])?;
+        let mut index = 0;
+        for (position, event) in events.iter().enumerate() {
+            let continues = position > 0 && events[position - 1].revision == event.revision;
+            index = if continues { index + 1 } else { 0 };
+            meta.add(insert(&self.connection, &Row::of_event(event, index)?)?);
+        }
+        for (key, revision) in dropped.iter().flat_map(|event| rows_superseded_by(event)) {
+            meta.subtract(self.remove(key, revision)?);
+        }
+        meta.revision = state.revision;
+        meta.compacted = state.compacted;
+        set_meta(&self.connection, &meta)?;
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(meta)
+    }
+
+    fn remove(&self, key: &Key, revision: Revision) -> rusqlite::Result<u32> {
+        let (first, end) = ids_of(revision);
+        self.connection.prepare_cached(REMOVE)?.query_row(
+            params![first, end, &*key.name, key.bucket.as_str()],
+            |row| row.get(0),
+        )
+    }
+
+    fn classify(&self, error: Box<dyn std::error::Error + Send + Sync>) -> Failure {
+        let full = error
+            .downcast_ref::<rusqlite::Error>()
+            .and_then(rusqlite::Error::sqlite_error)
+            .is_some_and(|error| is_full(*error));
+        if full {
+            Failure::Full
+        } else {
+            Failure::Doubt(io("writing", &self.path)(error))
+        }
+    }
+
+    /// Copies what it can of the write-ahead log into the database file.
+    ///
+    /// Returns how many pages of the log are copied by now. When that is all of them and nobody
+    /// writes meanwhile, the next write starts the log anew.
+    pub(crate) fn checkpoint(connection: &Connection) -> rusqlite::Result<u32> {
+        connection
+            .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?
+            .query_row([], |row| row.get::<_, i64>(2))
+            .map(|pages| u32::try_from(pages).unwrap_or(0))
+    }
+
+    /// Closes the file in one piece: everything in the database file, no log beside it.
+    pub(crate) fn close(self) -> Result<(), Error> {
+        let Self {
+            connection, path, ..
+        } = self;
+        connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+            .map_err(io("closing", &path))?;
+        connection
+            .close()
+            .map_err(|(_, error)| io("closing", &path)(error))
+    }
+}
+
+/// Whether `SQLite` failed for want of room: also while it grew its shared-memory file.
+pub(crate) fn is_full(error: rusqlite::ffi::Error) -> bool {
+    error.code == ErrorCode::DiskFull || error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
+}

@@ -1,0 +1,264 @@
+//! Reading the journal back: every row is checked, and what is wrong is named.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rusqlite::{Connection, ErrorCode};
+
+use super::directory::io;
+use super::journal::{Meta, unknown_format};
+use super::row::{Row, RowKind};
+use crate::state::State;
+use crate::{Bucket, Error, Key, Op, Record, Revision};
+
+/// More problems than this are counted, not listed.
+const MOST_PROBLEMS: usize = 50;
+
+const SELECT: &str =
+    "SELECT id, kind, created, bucket, name, checksum, value FROM journal ORDER BY id";
+const SELECT_META: &str =
+    "SELECT store, revision, compacted, rows, digest, checksum FROM meta WHERE id = 1";
+
+/// The contents of a journal, and what is wrong with them.
+pub(crate) struct Loaded {
+    pub(crate) state: State,
+    pub(crate) meta: Meta,
+    pub(crate) problems: Problems,
+}
+
+/// Sentences about what is damaged, each once.
+#[derive(Default)]
+pub(crate) struct Problems {
+    sentences: Vec<String>,
+    unlisted: usize,
+}
+
+impl Problems {
+    pub(crate) fn add(&mut self, sentence: String) {
+        if self.sentences.len() < MOST_PROBLEMS {
+            self.sentences.push(sentence);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sentences.is_empty()
+    }
+
+    pub(crate) fn into_sentences(mut self) -> Vec<String> {
+        if self.unlisted > 0 {
+            self.sentences
+                .push(format!("{} more problems like these", self.unlisted));
+        }
+        self.sentences
+    }
+}
+
+/// Reads a journal whose tables exist. Fails only when the file can't be read at all (permissions,
+/// a broken disk); everything that is wrong *in* it is among the problems.
+pub(crate) fn load(connection: &Connection, path: &Path) -> Result<Loaded, Error> {
+    let mut loaded = Loaded {
+        state: State::default(),
+        meta: Meta::new(Revision::ZERO),
+        problems: Problems::default(),
+    };
+    match replay(connection, &mut loaded) {
+        Ok(()) => {}
+        Err(error) if blames_contents(&error) => {
+            loaded.problems.add(format!("{}: {error}", path.display()));
+        }
+        Err(error) => return Err(io("reading", path)(error)),
+    }
+    Ok(loaded)
+}
+
+/// Whether an error of `SQLite` is about what the file holds rather than about reaching it.
+pub(crate) fn blames_contents(error: &rusqlite::Error) -> bool {
+    !matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::CannotOpen
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::PermissionDenied
+                | ErrorCode::ReadOnly
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::OutOfMemory
+                | ErrorCode::DiskFull
+        )
+    )
+}
+
+fn replay(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<()> {
+    if let Some(problem) = unknown_format(connection)? {
+        loaded.problems.add(problem);
+        return Ok(());
+    }
+    let (meta, checksum) = connection.query_row(SELECT_META, [], |row| {
+        let meta = Meta {
+            store: row.get(0)?,
+            revision: Revision(row.get::<_, i64>(1)?.cast_unsigned()),
+            compacted: Revision(row.get::<_, i64>(2)?.cast_unsigned()),
+            rows: row.get::<_, i64>(3)?.cast_unsigned(),
+            digest: row.get::<_, i64>(4)?.cast_unsigned(),
+        };
+        Ok((meta, row.get::<_, u32>(5)?))
+    })?;
+    if meta.checksum() != checksum {
+        loaded
+            .problems
+            .add("the journal's own summary does not match its checksum".to_owned());
+        return Ok(());
+    }
+    let mut replay = Replay {
+        state: State {
+            revision: meta.compacted,
+            compacted: meta.compacted,
+            ..State::default()
+        },
+        counted: Meta {
+            rows: 0,
+            digest: 0,
+            ..meta.clone()
+        },
+        last_id: 0,
+        missing: BTreeSet::new(),
+        problems: &mut loaded.problems,
+    };
+    let mut statement = connection.prepare(SELECT)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let checksum: u32 = row.get(5)?;
+        let kind: i64 = row.get(1)?;
+        let Some(kind) = RowKind::from_code(kind) else {
+            let id: i64 = row.get(0)?;
+            replay.problems.add(format!(
+                "row {id} of the journal has the unknown kind {kind}"
+            ));
+            continue;
+        };
+        let row = Row {
+            id: row.get(0)?,
+            kind,
+            created: Revision(row.get::<_, i64>(2)?.cast_unsigned()),
+            bucket: row.get_ref(3)?.as_str()?,
+            name: row.get_ref(4)?.as_str()?,
+            value: row.get_ref(6)?.as_blob()?,
+        };
+        replay.row(&row, checksum);
+    }
+    replay.finish(&meta);
+    loaded.state = replay.state;
+    loaded.meta = meta;
+    Ok(())
+}
+
+/// The journal, as far as it was read.
+struct Replay<'a> {
+    state: State,
+    counted: Meta,
+    last_id: i64,
+    /// Revisions that should have rows, and have none.
+    missing: BTreeSet<Revision>,
+    problems: &'a mut Problems,
+}
+
+impl Replay<'_> {
+    fn row(&mut self, row: &Row<'_>, checksum: u32) {
+        let revision = row.revision();
+        let place = format_args!("/{}/{} at revision {revision}", row.bucket, row.name);
+        self.counted.add(checksum);
+        if row.checksum() != checksum {
+            let problem = format!("the record of {place} does not match its checksum");
+            return self.problems.add(problem);
+        }
+        if row.id <= self.last_id || revision > self.counted.revision {
+            return self
+                .problems
+                .add(format!("the record of {place} is out of order"));
+        }
+        self.last_id = row.id;
+        if row.bucket.is_empty() || row.bucket.contains('/') {
+            return self
+                .problems
+                .add(format!("the record of {place} has no valid bucket"));
+        }
+        let key = self.key(row);
+        if revision <= self.state.compacted {
+            match row.kind {
+                RowKind::Put => self.state.load(Record {
+                    key,
+                    value: Bytes::copy_from_slice(row.value),
+                    created: row.created,
+                    modified: revision,
+                }),
+                RowKind::Delete => self.state.unload(&key),
+            }
+            return;
+        }
+        let mut expected = self.state.revision.0 + 1;
+        if self.state.revision == revision {
+            expected = revision.0;
+        }
+        // Listing a handful names the place; a hole of millions need not be spelt out.
+        for lost in (expected..revision.0).take(MOST_PROBLEMS) {
+            self.missing.insert(Revision(lost));
+        }
+        self.state.revision = revision;
+        let op = match row.kind {
+            RowKind::Put => Op::Put(Bytes::copy_from_slice(row.value)),
+            RowKind::Delete => Op::Delete,
+        };
+        let fits = self
+            .state
+            .write(&key, &op, revision)
+            .is_some_and(|event| match row.kind {
+                RowKind::Put => event.record.created == row.created,
+                RowKind::Delete => true,
+            });
+        if !fits {
+            self.problems.add(format!(
+                "the record of {place} does not follow from the one before it, which is missing"
+            ));
+        }
+    }
+
+    fn finish(&mut self, meta: &Meta) {
+        let newest = self.state.revision;
+        for lost in (newest.0 + 1..=meta.revision.0).take(MOST_PROBLEMS) {
+            self.missing.insert(Revision(lost));
+        }
+        for revision in std::mem::take(&mut self.missing) {
+            self.problems
+                .add(format!("revision {revision} is missing from the journal"));
+        }
+        self.state.revision = meta.revision;
+        if (self.counted.rows, self.counted.digest) != (meta.rows, meta.digest) {
+            self.problems.add(format!(
+                "the journal should hold {} records, and {} were found{}",
+                meta.rows,
+                self.counted.rows,
+                if meta.rows == self.counted.rows {
+                    ", not all of them the ones that were written"
+                } else {
+                    ""
+                }
+            ));
+        }
+    }
+
+    /// The row's key, which shares its bucket's name with the others.
+    fn key(&self, row: &Row<'_>) -> Key {
+        let bucket = self
+            .state
+            .shared_bucket(row.bucket)
+            .cloned()
+            .unwrap_or_else(|| Bucket::new(row.bucket));
+        Key {
+            bucket,
+            name: Arc::from(row.name),
+        }
+    }
+}

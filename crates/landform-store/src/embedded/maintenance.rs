@@ -1,0 +1,294 @@
+//! What the command line offers for a store that is not running: check, backup, restore, compact.
+//!
+//! All of them take the directory first, so they never work on files that a server is using; a
+//! running server makes backups itself ([`crate::Store::backup`]).
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use futures::future::BoxFuture;
+
+use super::directory::{Directory, Witness, io};
+use super::journal::{Journal, Meta, connect};
+use super::load::{Loaded, load};
+use super::{blames_contents, open_journal, snapshot, sound};
+use crate::state::State;
+use crate::{Error, Revision};
+
+/// What a check found.
+#[derive(Clone, Debug)]
+pub struct CheckReport {
+    /// The data directory.
+    pub directory: PathBuf,
+    /// The store's own name; a restored copy has another one.
+    pub store: String,
+    /// The newest revision.
+    pub revision: Revision,
+    /// The oldest revision that can be read.
+    pub compacted: Revision,
+    /// Objects, without their history.
+    pub keys: usize,
+    /// Events that can still be watched.
+    pub events: usize,
+    /// Rows of the journal.
+    pub rows: u64,
+    /// The size of the database file and its log.
+    pub bytes: u64,
+    /// What is wrong, one sentence each; empty when all is well.
+    pub problems: Vec<String>,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "store {} in {}", self.store, self.directory.display())?;
+        writeln!(f, "  objects    {}", self.keys)?;
+        writeln!(f, "  revision   {}", self.revision)?;
+        writeln!(
+            f,
+            "  history    {} events after revision {}",
+            self.events, self.compacted
+        )?;
+        writeln!(
+            f,
+            "  on disk    {} records in {} bytes",
+            self.rows, self.bytes
+        )?;
+        if self.is_sound() {
+            return write!(f, "  all records match their checksums");
+        }
+        write!(f, "  DAMAGED:")?;
+        for problem in &self.problems {
+            write!(f, "\n  - {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads and checks everything in a data directory, and changes nothing.
+///
+/// # Errors
+/// When the directory is in use or can't be read; damage is in the report, not an error.
+pub fn check(dir: &Path) -> Result<CheckReport, Error> {
+    let directory = existing(dir)?;
+    let mut report = CheckReport {
+        directory: dir.to_owned(),
+        store: "(unknown)".to_owned(),
+        revision: Revision::ZERO,
+        compacted: Revision::ZERO,
+        keys: 0,
+        events: 0,
+        rows: 0,
+        bytes: file_size(&directory.journal()) + file_size(&directory.wal()),
+        problems: Vec::new(),
+    };
+    let (connection, loaded) = match open_journal(&directory) {
+        Ok(opened) => opened,
+        Err(Error::Damaged { problems, .. }) => {
+            report.problems = problems;
+            return Ok(report);
+        }
+        Err(error) => return Err(error),
+    };
+    report.store = loaded.meta.store;
+    report.revision = loaded.state.revision;
+    report.compacted = loaded.state.compacted;
+    report.keys = keys(&loaded.state);
+    report.events = loaded.state.log.len();
+    report.rows = loaded.meta.rows;
+    report.problems = loaded.problems.into_sentences();
+    report.problems.append(&mut integrity(&connection));
+    Ok(report)
+}
+
+/// What `SQLite` itself finds wrong with its file: also in pages that hold no row of ours.
+fn integrity(connection: &rusqlite::Connection) -> Vec<String> {
+    let rows = connection
+        .prepare("PRAGMA integrity_check(50)")
+        .and_then(|mut statement| {
+            statement
+                .query_map([], |row| row.get::<_, String>(0))?
+                .collect::<Result<Vec<_>, _>>()
+        });
+    match rows {
+        Ok(mut rows) => {
+            rows.retain(|row| row != "ok");
+            rows
+        }
+        Err(error) => vec![format!("the database file can't be checked: {error}")],
+    }
+}
+
+/// Copies the newest state of a store that is not running to one file.
+///
+/// # Errors
+/// When the store is in use or damaged, or the file can't be written.
+pub fn backup(dir: &Path, file: &Path) -> Result<Revision, Error> {
+    let directory = existing(dir)?;
+    let (_connection, loaded) = open_journal(&directory)?;
+    let state = sound(&directory, loaded)?.state;
+    snapshot::write(&state, file, Meta::new(state.revision))?;
+    Ok(state.revision)
+}
+
+/// Copies a state to a file on a thread where that may take its time.
+pub(crate) fn backup_state(
+    state: State,
+    file: &Path,
+) -> BoxFuture<'static, Result<Revision, Error>> {
+    let file = file.to_owned();
+    Box::pin(async move {
+        let written = tokio::task::spawn_blocking(move || {
+            snapshot::write(&state, &file, Meta::new(state.revision)).map(|()| state.revision)
+        });
+        written.await.map_err(|error| Error::Io {
+            action: "writing a backup".to_owned(),
+            source: error.into(),
+        })?
+    })
+}
+
+/// How to restore.
+#[derive(Clone, Debug)]
+pub struct RestoreOptions {
+    /// Replace the store that is in the directory.
+    pub replace: bool,
+    /// How far the restored store's revision jumps ahead of the backup's.
+    ///
+    /// The old store went on after the backup was made, and clients remember revisions from then.
+    /// With the same revisions given out again, such a client would go on watching a history that
+    /// it never saw the beginning of, and its stale writes could match. After the jump all that it
+    /// remembers counts as compacted, and it starts afresh.
+    pub jump: u64,
+}
+
+impl Default for RestoreOptions {
+    fn default() -> Self {
+        Self {
+            replace: false,
+            // A thousand writes per second for eleven days.
+            jump: 1_000_000_000,
+        }
+    }
+}
+
+/// Makes a store from a backup, whose checksums are verified first. Returns its newest revision.
+///
+/// # Errors
+/// When the backup is damaged, when the directory holds something and it isn't to be replaced,
+/// or when the directory is in use.
+pub fn restore(file: &Path, dir: &Path, options: &RestoreOptions) -> Result<Revision, Error> {
+    let state = read_backup(file)?;
+    let revision = Revision(state.revision.0 + options.jump);
+    if !options.replace && dir.is_dir() {
+        let occupied = std::fs::read_dir(dir)
+            .map_err(io("reading the directory", dir))?
+            .next()
+            .is_some();
+        if occupied {
+            return Err(Error::Io {
+                action: format!("restoring into {}", dir.display()),
+                source: "the directory is not empty: name another one, or say that it is to be \
+                         replaced"
+                    .into(),
+            });
+        }
+    }
+    let directory = Directory::take(dir)?;
+    replace_journal(&directory, &state, Meta::new(revision))?;
+    Ok(revision)
+}
+
+fn read_backup(file: &Path) -> Result<State, Error> {
+    // Opening a file that isn't there would make an empty one.
+    std::fs::metadata(file).map_err(io("reading", file))?;
+    let problem = |problems| Error::Damaged {
+        dir: file.display().to_string(),
+        problems,
+    };
+    let connection = connect(file).map_err(|error| match blames_contents(&error) {
+        true => problem(vec![error.to_string()]),
+        false => io("opening", file)(error),
+    })?;
+    let Loaded {
+        state, problems, ..
+    } = load(&connection, file)?;
+    if problems.is_empty() {
+        Ok(state)
+    } else {
+        Err(problem(problems.into_sentences()))
+    }
+}
+
+/// Drops all history, and gives the space back to the disk. Returns the bytes before and after.
+///
+/// # Errors
+/// When the store is in use or damaged, or there is no room for the copy that replaces it.
+pub fn compact(dir: &Path) -> Result<(u64, u64), Error> {
+    let directory = existing(dir)?;
+    let before = file_size(&directory.journal()) + file_size(&directory.wal());
+    let (connection, loaded) = open_journal(&directory)?;
+    let Loaded { state, meta, .. } = sound(&directory, loaded)?;
+    let fresh = Meta {
+        store: meta.store.clone(),
+        ..Meta::new(state.revision)
+    };
+    // Moves the log into the file, so that the file alone is the store while it is replaced.
+    Journal::new(connection, &directory.journal(), meta)?.close()?;
+    replace_journal(&directory, &state, fresh)?;
+    Ok((before, file_size(&directory.journal())))
+}
+
+/// Puts a journal with one state in the place of whatever is there.
+fn replace_journal(directory: &Directory, state: &State, meta: Meta) -> Result<(), Error> {
+    let revision = meta.revision;
+    let fresh = directory.path().join("journal.new");
+    snapshot::write(state, &fresh, meta)?;
+    // The old log must be gone before the new journal is there: SQLite would replay one into the
+    // other. A crash in between leaves a journal that the witness calls damaged, and a fresh one
+    // beside it; doing it again repairs that.
+    for leftover in [directory.wal(), directory.shared_memory()] {
+        match std::fs::remove_file(&leftover) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(io("removing", &leftover)(error));
+            }
+            _ => {}
+        }
+    }
+    directory.sync()?;
+    let journal = directory.journal();
+    std::fs::rename(&fresh, &journal).map_err(io("replacing", &journal))?;
+    directory.sync()?;
+    Witness::open(&directory.witness(), revision)?;
+    directory.sync()
+}
+
+/// Takes a directory that holds a store: a mistyped path must not make one.
+fn existing(dir: &Path) -> Result<Directory, Error> {
+    if Directory::holds_store(dir) {
+        return Directory::take(dir);
+    }
+    Err(Error::Io {
+        action: format!("opening {}", dir.display()),
+        source: "there is no store in this directory".into(),
+    })
+}
+
+fn keys(state: &State) -> usize {
+    state
+        .buckets
+        .iter()
+        .map(|(_, bucket)| bucket.records.len())
+        .sum()
+}
+
+fn file_size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}

@@ -1,0 +1,303 @@
+//! The one writer: gathers transactions, writes them as a batch, then tells everybody.
+//!
+//! 1. Take what is queued; while a batch syncs, the next one gathers.
+//! 2. Apply each transaction in order to a private copy of the state.
+//! 3. Write all events in one transaction of the journal, synced.
+//! 4. Publish the state, wake the watchers, acknowledge. If 3 failed, the copy is dropped, and
+//!    everyone in the batch gets the error: nobody saw anything of it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::checkpoint::{Checkpointer, Doubt};
+use super::directory::{Directory, Witness};
+use super::journal::{Failure, Journal};
+use crate::feed::Feed;
+use crate::history::History;
+use crate::state::{State, Verdict};
+use crate::{Error, Event, Op, Revision, Txn, TxnOutcome};
+
+/// A batch ends at so many transactions, or so many bytes of values.
+const BATCH_TXNS: usize = 1024;
+const BATCH_BYTES: usize = 8 << 20;
+
+/// What the writer is asked to do.
+pub(crate) enum Request {
+    Commit {
+        txn: Txn,
+        reply: oneshot::Sender<Result<TxnOutcome, Error>>,
+    },
+    Compact {
+        before: Revision,
+        reply: oneshot::Sender<Result<(), Error>>,
+    },
+    /// Write what was asked for before this, then end.
+    Close {
+        reply: oneshot::Sender<Result<(), Error>>,
+    },
+}
+
+/// Everything that only the writer's thread touches.
+pub(crate) struct Writer {
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) requests: mpsc::Receiver<Request>,
+    pub(crate) history: History,
+    pub(crate) witness: Witness,
+    pub(crate) doubt: Doubt,
+    pub(crate) checkpointer: Checkpointer,
+    pub(crate) journal: Journal,
+    pub(crate) directory: Directory,
+}
+
+/// A transaction that waits for its batch.
+type Waiting = (Txn, oneshot::Sender<Result<TxnOutcome, Error>>);
+
+/// What was taken from the queue together.
+#[derive(Default)]
+struct Batch {
+    commits: Vec<Waiting>,
+    compactions: Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
+    close: Option<oneshot::Sender<Result<(), Error>>>,
+}
+
+impl Writer {
+    /// Runs until it is asked to close, or until nobody can ask any more.
+    pub(crate) fn run(mut self) {
+        // Ends the watches even if this thread panics: a watch must not wait for ever.
+        let _close_feed = CloseFeed(Arc::clone(&self.feed));
+        let mut compactions = Vec::new();
+        loop {
+            let behind = !compactions.is_empty();
+            let Some(mut batch) = self.gather(behind) else {
+                break self.end(None);
+            };
+            for (before, reply) in batch.compactions.drain(..) {
+                self.ask_compaction(before, reply, &mut compactions);
+            }
+            let written = self.process(std::mem::take(&mut batch.commits));
+            self.answer_compactions(&mut compactions, written);
+            if let Some(reply) = batch.close {
+                // Refuses new requests; those that got in before are still taken.
+                self.requests.close();
+                while let Some(mut rest) = self.gather(false) {
+                    self.process(std::mem::take(&mut rest.commits));
+                }
+                break self.end(Some(reply));
+            }
+        }
+    }
+
+    /// The next batch; `None` when there will never be one. With work left over from an earlier
+    /// one, it doesn't wait.
+    fn gather(&mut self, behind: bool) -> Option<Batch> {
+        let mut batch = Batch::default();
+        let mut bytes = 0;
+        let mut next = match behind {
+            false => Some(self.requests.blocking_recv()?),
+            true => self.requests.try_recv().ok(),
+        };
+        while let Some(request) = next {
+            match request {
+                Request::Commit { txn, reply } => {
+                    bytes += size(&txn);
+                    batch.commits.push((txn, reply));
+                }
+                Request::Compact { before, reply } => batch.compactions.push((before, reply)),
+                Request::Close { reply } => {
+                    batch.close = Some(reply);
+                    break;
+                }
+            }
+            if batch.commits.len() >= BATCH_TXNS || bytes >= BATCH_BYTES {
+                break;
+            }
+            next = self.requests.try_recv().ok();
+        }
+        Some(batch)
+    }
+
+    /// Applies, writes, publishes and acknowledges; also drops a step's worth of old history.
+    /// Says whether that went well.
+    fn process(&mut self, commits: Vec<Waiting>) -> bool {
+        let mut state = State::clone(&self.feed.state());
+        let mut events: Vec<Arc<Event>> = Vec::new();
+        let mut outcomes = Vec::with_capacity(commits.len());
+        if let Some(since) = self.doubt.reason() {
+            for (_, reply) in commits {
+                answer(
+                    reply,
+                    Err(Error::ReadOnly {
+                        since: since.clone(),
+                    }),
+                );
+            }
+            return false;
+        }
+        for (txn, _) in &commits {
+            outcomes.push(match state.apply(txn) {
+                Verdict::Conflict { index, current } => TxnOutcome::Conflict { index, current },
+                Verdict::Applied(mut applied) => {
+                    events.append(&mut applied);
+                    TxnOutcome::Committed(state.revision)
+                }
+            });
+        }
+        match self.persist(state, &events) {
+            Ok(()) => {
+                for ((_, reply), outcome) in commits.into_iter().zip(outcomes) {
+                    answer(reply, Ok(outcome));
+                }
+                true
+            }
+            Err(failure) => {
+                self.refuse(commits, failure);
+                false
+            }
+        }
+    }
+
+    /// Makes a state durable, then visible.
+    fn persist(&mut self, mut state: State, events: &[Arc<Event>]) -> Result<(), Failure> {
+        let before = state.compacted;
+        let dropped = self.history.step(&mut state, events.len(), Instant::now());
+        if events.is_empty() && state.compacted == before {
+            return Ok(());
+        }
+        self.journal.write(events, &dropped, &state)?;
+        let revision = state.revision;
+        self.feed.publish(state, events);
+        if let Err(error) = self.witness.set(revision) {
+            tracing::warn!(%error, "the witness of acknowledged writes could not be updated");
+        }
+        self.checkpointer.after_commit(&self.journal, &self.doubt);
+        Ok(())
+    }
+
+    /// Tells a whole batch that it was not written. Conflicts too: they were found in a state
+    /// that never came to be.
+    fn refuse(&self, commits: Vec<Waiting>, failure: Failure) {
+        let path = self.journal.path();
+        match failure {
+            Failure::Full => {
+                for (_, reply) in commits {
+                    answer(reply, Err(disk_full(path)));
+                }
+            }
+            Failure::Doubt(error) => {
+                let reason = describe(&error);
+                self.doubt.raise(reason.clone());
+                for (_, reply) in commits {
+                    answer(
+                        reply,
+                        Err(Error::Io {
+                            action: format!("writing {}", path.display()),
+                            source: reason.clone().into(),
+                        }),
+                    );
+                }
+            }
+        }
+    }
+
+    fn ask_compaction(
+        &mut self,
+        before: Revision,
+        reply: oneshot::Sender<Result<(), Error>>,
+        waiting: &mut Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
+    ) {
+        let newest = self.feed.state().revision;
+        if before > newest {
+            let future = Error::Future {
+                asked: before,
+                newest,
+            };
+            return answer(reply, Err(future));
+        }
+        self.history.ask(before);
+        waiting.push((before, reply));
+    }
+
+    /// Answers the compactions that are done, and all of them when the disk refuses.
+    fn answer_compactions(
+        &self,
+        waiting: &mut Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
+        written: bool,
+    ) {
+        let compacted = self.feed.state().compacted;
+        for (before, reply) in std::mem::take(waiting) {
+            if before <= compacted {
+                answer(reply, Ok(()));
+            } else if written {
+                waiting.push((before, reply));
+            } else if let Some(since) = self.doubt.reason() {
+                answer(reply, Err(Error::ReadOnly { since }));
+            } else {
+                answer(reply, Err(disk_full(self.journal.path())));
+            }
+        }
+    }
+
+    /// Ends the watches and closes the files; the lock goes last.
+    fn end(self, reply: Option<oneshot::Sender<Result<(), Error>>>) {
+        self.feed.close();
+        drop(self.checkpointer);
+        let result = match self.doubt.reason() {
+            // What is on disk is in doubt: leave the files as they are for the next start.
+            Some(_) => Ok(()),
+            None => self.journal.close(),
+        };
+        if let Err(error) = &result {
+            tracing::error!(error = describe(error), "closing the store failed");
+        }
+        drop(self.directory);
+        if let Some(reply) = reply {
+            answer(reply, result);
+        }
+    }
+}
+
+struct CloseFeed(Arc<Feed>);
+
+impl Drop for CloseFeed {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+fn size(txn: &Txn) -> usize {
+    txn.writes
+        .iter()
+        .map(|(key, _, op)| {
+            key.name.len()
+                + match op {
+                    Op::Put(value) => value.len(),
+                    Op::Delete | Op::Check => 0,
+                }
+        })
+        .sum()
+}
+
+/// Nobody may be waiting any more; the write stands all the same.
+fn answer<T>(reply: oneshot::Sender<T>, result: T) {
+    let _ = reply.send(result);
+}
+
+fn disk_full(path: &Path) -> Error {
+    Error::DiskFull {
+        path: path.display().to_string(),
+    }
+}
+
+/// An error with its causes, in one line.
+fn describe(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
