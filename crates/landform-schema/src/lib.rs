@@ -6,10 +6,12 @@
 //!
 //! - [`Schema`]: pruning, defaulting, validation with CEL rules.
 //! - [`builtin`]: the kinds that are there from the start.
+//! - [`openapi`]: the types as clients read them.
 //! - [`merge`]: strategic merge patch and JSON merge patch.
 
 pub mod builtin;
 pub mod merge;
+pub mod openapi;
 mod schema;
 
 pub use schema::Schema;

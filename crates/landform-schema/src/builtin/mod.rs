@@ -8,7 +8,6 @@
 mod compile;
 pub(crate) mod table;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
@@ -18,6 +17,7 @@ use table::{Role, Tables};
 
 pub use table::TableError;
 
+use crate::openapi;
 use crate::schema::node::{Arena, NodeId};
 use crate::schema::{Schema, Source};
 
@@ -86,11 +86,23 @@ pub fn kinds() -> &'static [BuiltinKind] {
     &KINDS
 }
 
-/// The named types of the OpenAPI documents: name → (v2, v3), with `$ref`s between them.
-#[must_use]
-pub fn definitions() -> &'static BTreeMap<String, (Value, Value)> {
-    static NONE: BTreeMap<String, (Value, Value)> = BTreeMap::new();
-    &NONE
+/// A named type as the OpenAPI documents publish it.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// For `/openapi/v2`; refers to others as `#/definitions/NAME`.
+    pub v2: &'static Value,
+    /// For `/openapi/v3`; refers to others as `#/components/schemas/NAME`.
+    pub v3: &'static Value,
+}
+
+/// The named types of the OpenAPI documents, by name.
+pub fn definitions() -> impl Iterator<Item = (&'static str, Definition)> {
+    let v3 = openapi::v3_schemas();
+    let both = move |(name, v2): (&'static String, &'static Value)| {
+        v3.get(name)
+            .map(|v3| (name.as_str(), Definition { v2, v3 }))
+    };
+    openapi::v2_definitions().iter().filter_map(both)
 }
 
 /// Whether the embedded tables could be read; a build in which they can't serves no built-in kinds.

@@ -98,26 +98,6 @@ impl Schema {
         cel::check_rules(&self.arena, self.root, object, old, errors)
     }
 
-    /// The schema as published in `/openapi/v3`.
-    #[must_use]
-    pub fn to_open_api_v3(&self) -> Value {
-        match &self.source {
-            Source::Custom(schema) => Value::clone(schema),
-            Source::Builtin(name) => {
-                serde_json::json!({ "$ref": format!("#/components/schemas/{name}") })
-            }
-        }
-    }
-
-    /// The schema as published in `/openapi/v2`.
-    #[must_use]
-    pub fn to_open_api_v2(&self) -> Value {
-        match &self.source {
-            Source::Custom(schema) => Value::clone(schema),
-            Source::Builtin(name) => serde_json::json!({ "$ref": format!("#/definitions/{name}") }),
-        }
-    }
-
     /// Whether fields that the schema doesn't name are kept at the top of an object.
     #[must_use]
     pub fn preserves_unknown_fields_at_root(&self) -> bool {
