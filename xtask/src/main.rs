@@ -1,3 +1,47 @@
-//! The project's own commands.
+//! `cargo xtask <command>`: the project's own commands.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use xtask::{bench, crash, fuzz, rules, test};
+
+/// The project's own commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install what the tests need, then check the format, run clippy and run all tests.
+    Test(test::Arguments),
+    /// Write docs/rules.md anew: which test proves which rule.
+    Rules,
+    /// Kill the store in the middle of writes, many times.
+    Crash(crash::Arguments),
+    /// Run the property tests with far more cases than CI does.
+    Fuzz(fuzz::Arguments),
+    /// Run the benchmarks in a release build.
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Rules => rules::run(),
+        Command::Crash(arguments) => crash::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // An empty message: the program that failed has said it all.
+        Err(message) if message.is_empty() => ExitCode::FAILURE,
+        Err(message) => {
+            xtask::say(&format!("error: {message}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `cargo xtask test`: everything that CI checks, with one command.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use crate::process::{self, cargo};
+use crate::{Outcome, tools};
+
+/// What to test.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Only tests whose names contain this; format and clippy are left out then.
+    #[arg(long)]
+    filter: Option<String>,
+}
+
+/// Installs, checks and tests. The test runner comes last, so that its summary ends the output.
+///
+/// # Errors
+/// At the first step that fails.
+pub fn run(arguments: &Arguments) -> Outcome {
+    let mut variables = tools::prepare()?;
+    if arguments.filter.is_none() {
+        process::run(cargo().args(["fmt", "--all", "--check"]))?;
+        process::run(cargo().args([
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
+    }
+    variables.push(("LANDFORM_TEST_BINARY", build_binary()?));
+    if arguments.filter.is_none() {
+        process::run(cargo().args(["test", "--quiet", "--workspace", "--doc"]))?;
+    }
+    let mut runner = runner(arguments.filter.as_deref());
+    // The runner has said everything: its summary stays the last thing on the screen.
+    process::run(runner.envs(variables)).map_err(|_| String::new())
+}
+
+/// Builds the binary that the end-to-end tests start, and returns its path.
+///
+/// All members are built together, so that dependencies get the same features as in the tests and
+/// nothing is compiled twice.
+fn build_binary() -> Outcome<OsString> {
+    process::run(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
+    let metadata = crate::metadata::Metadata::load()?;
+    Ok(metadata.target_directory().join("debug/landform").into())
+}
+
+fn runner(filter: Option<&str>) -> Command {
+    let mut command = cargo();
+    if process::find("cargo-nextest").is_some() {
+        command.args(["nextest", "run", "--workspace"]);
+        command.args(filter);
+    } else {
+        // The unit tests of a binary count too, doc tests were run already.
+        command.args(["test", "--workspace", "--all-targets"]);
+        command.args(filter);
+    }
+    command
+}
