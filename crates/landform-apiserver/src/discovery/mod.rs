@@ -19,7 +19,9 @@ use crate::server::{ApiServer, Call};
 
 /// The version of the Kubernetes API that the server follows.
 const KUBERNETES: (&str, &str) = ("1", "34");
-const PROTOBUF_V2: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// What clients ask for by an old name with a character that media types may not have, and get by another.
+const PROTOBUF_V2_OLD: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const PROTOBUF_V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 impl ApiServer {
     /// Answers a request for what the server has.
@@ -114,7 +116,7 @@ impl ApiServer {
         let kinds = self.shared.registry.kinds();
         let wants_protobuf = media_ranges(header.unwrap_or_default())
             .next()
-            .is_some_and(|range| range.media == PROTOBUF_V2);
+            .is_some_and(|range| matches!(range.media, PROTOBUF_V2 | PROTOBUF_V2_OLD));
         let response = if wants_protobuf {
             let bytes = self.shared.openapi.v2_protobuf(&kinds);
             respond::with_type(StatusCode::OK, HeaderValue::from_static(PROTOBUF_V2), bytes)
