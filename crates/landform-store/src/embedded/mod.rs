@@ -31,7 +31,7 @@ use self::load::{Loaded, Problems, blames_contents, load};
 pub(crate) use self::maintenance::backup_state;
 pub use self::maintenance::{CheckReport, RestoreOptions, backup, check, compact, restore};
 use self::row::MOST_WRITES;
-use self::writer::{Request, Writer};
+use self::writer::{Pace, Request, Writer};
 use crate::feed::Feed;
 use crate::history::{History, HistoryLimits};
 use crate::memory::MemoryStore;
@@ -85,6 +85,7 @@ impl EmbeddedStore {
             feed: Arc::clone(&feed),
             requests,
             history: History::new(options.history.clone()),
+            pace: Pace::default(),
             witness,
             doubt,
             checkpointer,
