@@ -6,5 +6,10 @@
     reason = "in a test a failed assumption is a failed test"
 )]
 
+mod crash;
+mod damage;
+mod fault;
+mod maintenance;
 mod memory;
 mod model;
+mod support;
