@@ -1,6 +1,6 @@
 //! Measures the embedded store: durable writes, opening, memory, and the cost of many watchers.
 //!
-//! `cargo run --release -p landform-store --example store_bench [seconds per step]`
+//! `cargo run --release -p landform-store --example store_bench [seconds per step; 0 for the watchers only]`
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
@@ -28,6 +28,9 @@ fn main() -> Outcome<()> {
     }
     let seconds = argument.map_or(Ok(3), |text| text.parse())?;
     let directory = tempfile::tempdir_in(".")?;
+    if seconds == 0 {
+        return runtime.block_on(watchers(&directory.path().join("watchers")));
+    }
     opening(&runtime, &directory.path().join("opening"))?;
     for update in [false, true] {
         for writers in [1, 16, 64, 256] {
@@ -80,7 +83,7 @@ async fn writes(path: &Path, writers: usize, update: bool, time: Duration) -> Ou
 
 /// One event to many watchers, all of which have it before the next one is written.
 async fn watchers(path: &Path) -> Outcome<()> {
-    const EVENTS: u32 = 500;
+    const EVENTS: u32 = 1_000;
     let store = Arc::new(EmbeddedStore::open(path, Options::default())?);
     let seen = Arc::new((AtomicU64::new(0), tokio::sync::Notify::new()));
     for _ in 0..WATCHERS {

@@ -58,6 +58,19 @@ impl Directory {
         path.join(JOURNAL).exists() || path.join(WITNESS).exists()
     }
 
+    /// Whether a path is one of the store's own files, which a copy must not replace.
+    pub(crate) fn owns(directory: &Path, file: &Path) -> bool {
+        let own = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with(JOURNAL) || [LOCK, WITNESS].contains(&name));
+        let parent = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        own && parent.canonicalize().ok() == directory.canonicalize().ok()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

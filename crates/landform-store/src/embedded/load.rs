@@ -8,7 +8,7 @@ use bytes::Bytes;
 use rusqlite::{Connection, ErrorCode};
 
 use super::directory::io;
-use super::journal::{Meta, unknown_format};
+use super::journal::{Meta, connect, unknown_format};
 use super::row::{Row, RowKind};
 use crate::state::State;
 use crate::{Bucket, Error, Key, Op, Record, Revision};
@@ -89,6 +89,23 @@ pub(crate) fn blames_contents(error: &rusqlite::Error) -> bool {
                 | ErrorCode::DiskFull
         )
     )
+}
+
+/// What `SQLite` finds wrong with its file: also in pages that hold no row.
+pub(crate) fn structural_faults(path: &Path) -> Vec<String> {
+    let rows = connect(path).and_then(|connection| {
+        connection
+            .prepare("PRAGMA quick_check(20)")?
+            .query_map([], |row| row.get::<_, String>(0))?
+            .collect::<Result<Vec<_>, _>>()
+    });
+    match rows {
+        Ok(mut rows) => {
+            rows.retain(|row| row != "ok");
+            rows
+        }
+        Err(error) => vec![format!("{} can't be checked: {error}", path.display())],
+    }
 }
 
 fn replay(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<()> {

@@ -27,8 +27,9 @@ use tokio::sync::{mpsc, oneshot};
 use self::checkpoint::{Checkpointer, Doubt};
 use self::directory::{Directory, Witness, io};
 use self::journal::{Journal, Meta, connect, create_tables, is_blank};
-use self::load::{Loaded, Problems, blames_contents, load};
+use self::load::{Loaded, Problems, blames_contents, load, structural_faults};
 pub(crate) use self::maintenance::backup_state;
+use self::maintenance::refuse_own_file;
 pub use self::maintenance::{CheckReport, RestoreOptions, backup, check, compact, restore};
 use self::row::MOST_WRITES;
 use self::writer::{Pace, Request, Writer};
@@ -166,7 +167,16 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
         }
         Err(error) => return Err(io("opening", &path)(error)),
     };
-    let mut loaded = load(&connection, &path)?;
+    // Reading all rows doesn't touch pages that are free, and a list of free pages that names one
+    // in use would destroy records later. The check takes as long as reading: do both at once.
+    let (loaded, faults) = std::thread::scope(|scope| {
+        let faults = scope.spawn(|| structural_faults(&path));
+        (load(&connection, &path), faults.join())
+    });
+    let mut loaded = loaded?;
+    for fault in faults.unwrap_or_else(|_| vec!["checking the file's structure failed".into()]) {
+        loaded.problems.add(fault);
+    }
     if loaded.problems.is_empty() {
         compare_witness(witness, &loaded.state, &mut loaded.problems);
     }
@@ -263,6 +273,9 @@ impl Store for EmbeddedStore {
     }
 
     fn backup<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<Revision, Error>> {
+        if let Err(error) = refuse_own_file(&self.directory, file) {
+            return ready(Err(error)).boxed();
+        }
         backup_state(State::clone(&self.feed.state()), file)
     }
 

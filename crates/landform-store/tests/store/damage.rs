@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landform_store::embedded::check;
+use landform_store::embedded::{check, compact};
 use landform_store::{Error, Revision, Store};
 
 use crate::support::{Random, commit, delete, dump, open, put, runtime};
@@ -106,7 +106,7 @@ fn flipped_bytes_in_the_database_file_are_reported_or_harmless() {
     // The header and the first pages byte by byte now and then, the rest at random.
     let positions = (0..100)
         .chain((100..8_192).step_by(61))
-        .chain((0..400).map(|_| random.below(length as u64) as usize));
+        .chain((0..250).map(|_| random.below(length as u64) as usize));
     let mut reports = 0;
     for position in positions {
         let directory = sample.with("journal.db", |bytes| bytes[position] ^= 0x41);
@@ -114,7 +114,7 @@ fn flipped_bytes_in_the_database_file_are_reported_or_harmless() {
         reports += usize::from(reported(&sample, directory.path(), &what));
     }
     // Most bytes of the file belong to values.
-    assert!(reports > 250, "only {reports} reports");
+    assert!(reports > 150, "only {reports} reports");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn flipped_bytes_in_the_log_are_reported_or_harmless() {
     let sample = sample(false);
     let length = sample.length("journal.db-wal");
     let mut random = Random(0xf00d);
-    let positions = (0..56).chain((0..200).map(|_| random.below(length as u64) as usize));
+    let positions = (0..56).chain((0..120).map(|_| random.below(length as u64) as usize));
     let mut reports = 0;
     for position in positions {
         let directory = sample.with("journal.db-wal", |bytes| bytes[position] ^= 0x10);
@@ -130,7 +130,7 @@ fn flipped_bytes_in_the_log_are_reported_or_harmless() {
         reports += usize::from(reported(&sample, directory.path(), &what));
     }
     // A bad frame ends the log for SQLite; only the witness knows that more was acknowledged.
-    assert!(reports > 200, "only {reports} reports");
+    assert!(reports > 130, "only {reports} reports");
 }
 
 #[test]
@@ -189,14 +189,20 @@ fn a_missing_or_moved_record_is_noticed_though_all_others_are_sound() {
         "UPDATE meta SET revision = revision - 1",
         "DELETE FROM meta",
     ];
-    for statement in statements {
-        let directory = sample.with("journal.db", |_| {});
-        tamper(directory.path(), statement);
-        assert!(
-            reported(&sample, directory.path(), statement),
-            "{statement}"
-        );
-        assert!(!check(directory.path()).unwrap().is_sound(), "{statement}");
+    // Without history nothing but the count can tell that a record is missing.
+    for compacted in [false, true] {
+        for statement in statements {
+            let directory = sample.with("journal.db", |_| {});
+            if compacted {
+                compact(directory.path()).unwrap();
+            }
+            tamper(directory.path(), statement);
+            assert!(
+                reported(&sample, directory.path(), statement),
+                "{statement}"
+            );
+            assert!(!check(directory.path()).unwrap().is_sound(), "{statement}");
+        }
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
-use landform_store::embedded::{RestoreOptions, backup, check, compact, restore};
+use landform_store::embedded::{
+    EmbeddedStore, Options, RestoreOptions, backup, check, compact, restore,
+};
 use landform_store::memory::MemoryStore;
-use landform_store::{Compare, Error, Op, Revision, Store, Txn, TxnOutcome, WatchError};
+use landform_store::{
+    Compare, Error, HistoryLimits, Op, Revision, Store, Txn, TxnOutcome, WatchError,
+};
 
 use crate::support::{
     bucket, child, child_directory, commit, delete, dump, key, open, put, records, runtime,
@@ -168,6 +173,56 @@ fn commands_on_a_directory_without_a_store_say_so_and_make_none() {
         assert!(backup(&missing, &directory.path().join("file")).is_err());
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_backup_never_replaces_the_store_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path()).unwrap();
+    commit(&store, put("a", "1")).await;
+    for name in ["journal.db", "journal.db-wal", "lock", "acknowledged"] {
+        let file = directory.path().join(name);
+        assert!(store.backup(&file).await.is_err(), "{name}");
+    }
+    store.backup(&directory.path().join("copy")).await.unwrap();
+}
+
+/// Overwrites a few keys with many large values from several tasks, and watches the files.
+#[test]
+fn files_stay_bounded_under_constant_load() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        history: HistoryLimits {
+            max_superseded_bytes: 8 << 20,
+            ..HistoryLimits::default()
+        },
+    };
+    let store = Arc::new(EmbeddedStore::open(directory.path(), options).unwrap());
+    let size = |name: &str| {
+        std::fs::metadata(directory.path().join(name))
+            .unwrap()
+            .len()
+    };
+    runtime().block_on(async {
+        let tasks: Vec<_> = (0..4)
+            .map(|writer| {
+                let store = Arc::clone(&store);
+                tokio::spawn(async move {
+                    for turn in 0..300_u32 {
+                        let value = vec![turn.to_le_bytes()[0]; 150_000];
+                        commit(&*store, put(&format!("{writer}"), value)).await;
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    // 180 MB were written; the log is used again and again, and so are the pages of old history.
+    let (log, database) = (size("journal.db-wal"), size("journal.db"));
+    assert!(log < 100_000_000, "the log has {log} bytes");
+    assert!(database < 40_000_000, "the database has {database} bytes");
 }
 
 #[test]
