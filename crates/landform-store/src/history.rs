@@ -35,7 +35,7 @@ impl Default for HistoryLimits {
 }
 
 /// At least so many events may be dropped in one step, even if few were written.
-const SMALLEST_STEP: usize = 128;
+const SMALLEST_STEP: usize = 256;
 
 /// Marks are set this far apart: the age of an event is known this exactly.
 const BETWEEN_MARKS: Duration = Duration::from_secs(1);

@@ -17,8 +17,8 @@ const WITNESS: &str = "acknowledged";
 /// A data directory that this process owns for as long as the value lives.
 pub(crate) struct Directory {
     path: PathBuf,
-    /// Closing the file gives up the lock, however the process ends.
-    _lock: File,
+    /// The lock is given up with the file, however the process ends.
+    lock: File,
 }
 
 impl Directory {
@@ -49,7 +49,7 @@ impl Directory {
             .map_err(io("writing", &lock_path))?;
         Ok(Self {
             path: path.to_owned(),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -98,11 +98,30 @@ impl Directory {
     }
 }
 
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is just being started has the file, too, for a
+        // moment. If unlocking fails, closing does it a little later.
+        let _ = self.lock.unlock();
+    }
+}
+
 /// Makes the names in a directory durable: a synced file without a synced name is lost.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), Error> {
     File::open(path)
         .and_then(|directory| directory.sync_all())
         .map_err(io("syncing the directory", path))
+}
+
+/// Makes an empty file that nobody else may read: objects hold secrets.
+pub(crate) fn create_private(path: &Path) -> Result<(), Error> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
+        .map_err(io("creating", path))
 }
 
 fn create(path: &Path) -> Result<(), Error> {

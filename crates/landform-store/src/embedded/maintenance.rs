@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use super::directory::{Directory, Witness, io};
 use super::journal::{Journal, Meta, connect};
 use super::load::{Loaded, load};
+use super::row::row_id;
 use super::{blames_contents, open_journal, snapshot, sound};
 use crate::state::State;
 use crate::{Error, Revision};
@@ -179,7 +180,9 @@ impl Default for RestoreOptions {
 /// or when the directory is in use.
 pub fn restore(file: &Path, dir: &Path, options: &RestoreOptions) -> Result<Revision, Error> {
     let state = read_backup(file)?;
-    let revision = Revision(state.revision.0 + options.jump);
+    let revision = Revision(state.revision.0.saturating_add(options.jump));
+    // A jump too far would leave no numbers for new writes.
+    row_id(Revision(revision.0.saturating_mul(2)), 0)?;
     if !options.replace && dir.is_dir() {
         let occupied = std::fs::read_dir(dir)
             .map_err(io("reading the directory", dir))?

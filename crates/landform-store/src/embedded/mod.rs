@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use self::checkpoint::{Checkpointer, Doubt};
-use self::directory::{Directory, Witness, io};
+use self::directory::{Directory, Witness, create_private, io};
 use self::journal::{Journal, Meta, connect, create_tables, is_blank};
 use self::load::{Loaded, Problems, blames_contents, load, structural_faults};
 pub(crate) use self::maintenance::backup_state;
@@ -151,6 +151,9 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
             directory,
             vec![format!("{} is missing", path.display())],
         ));
+    }
+    if !path.exists() {
+        create_private(&path)?;
     }
     let opened = connect(&path).and_then(|connection| {
         connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -61,11 +61,14 @@ pub(crate) struct Writer {
 /// A transaction that waits for its batch.
 type Waiting = (Txn, oneshot::Sender<Result<TxnOutcome, Error>>);
 
+/// A compaction that is under way, step by step.
+type Compaction = (Revision, oneshot::Sender<Result<(), Error>>);
+
 /// What was taken from the queue together.
 #[derive(Default)]
 struct Batch {
     commits: Vec<Waiting>,
-    compactions: Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
+    compactions: Vec<Compaction>,
     close: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -233,7 +236,7 @@ impl Writer {
         &mut self,
         before: Revision,
         reply: oneshot::Sender<Result<(), Error>>,
-        waiting: &mut Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
+        waiting: &mut Vec<Compaction>,
     ) {
         let newest = self.feed.state().revision;
         if before > newest {
@@ -248,11 +251,7 @@ impl Writer {
     }
 
     /// Answers the compactions that are done, and all of them when the disk refuses.
-    fn answer_compactions(
-        &self,
-        waiting: &mut Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
-        written: bool,
-    ) {
+    fn answer_compactions(&self, waiting: &mut Vec<Compaction>, written: bool) {
         let compacted = self.feed.state().compacted;
         for (before, reply) in std::mem::take(waiting) {
             if before <= compacted {

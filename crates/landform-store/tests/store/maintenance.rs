@@ -269,4 +269,9 @@ fn a_new_data_directory_is_private() {
     runtime().block_on(commit(&store, put("a", "1")));
     let mode = std::fs::metadata(&data).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
+    for file in std::fs::read_dir(&data).unwrap() {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.path().display());
+    }
 }
