@@ -154,12 +154,8 @@ impl Writer {
         let mut outcomes = Vec::with_capacity(commits.len());
         if let Some(since) = self.doubt.reason() {
             for (_, reply) in commits {
-                answer(
-                    reply,
-                    Err(Error::ReadOnly {
-                        since: since.clone(),
-                    }),
-                );
+                let since = since.clone();
+                answer(reply, Err(Error::ReadOnly { since }));
             }
             return false;
         }
@@ -180,6 +176,8 @@ impl Writer {
                 for ((_, reply), outcome) in commits.into_iter().zip(outcomes) {
                     answer(reply, Ok(outcome));
                 }
+                // After the answers: now and then this copies a good part of the log.
+                self.checkpointer.after_commit(&self.journal, &self.doubt);
                 true
             }
             Err(failure) => {
@@ -202,7 +200,6 @@ impl Writer {
         if let Err(error) = self.witness.set(revision) {
             tracing::warn!(%error, "the witness of acknowledged writes could not be updated");
         }
-        self.checkpointer.after_commit(&self.journal, &self.doubt);
         Ok(())
     }
 

@@ -6,6 +6,7 @@
     reason = "in a test a failed assumption is a failed test"
 )]
 
+mod concurrent;
 mod crash;
 mod damage;
 mod fault;
