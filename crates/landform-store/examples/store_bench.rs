@@ -1,6 +1,6 @@
 //! Measures the embedded store: durable writes, opening, memory, and the cost of many watchers.
 //!
-//! `cargo run --release -p landform-store --example store_bench [seconds per step; 0 for the watchers only]`
+//! `cargo run --release -p landform-store --example store_bench [seconds per step; 0 for opening and watchers only]`
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
@@ -29,6 +29,7 @@ fn main() -> Outcome<()> {
     let seconds = argument.map_or(Ok(3), |text| text.parse())?;
     let directory = tempfile::tempdir_in(".")?;
     if seconds == 0 {
+        opening(&runtime, &directory.path().join("opening"))?;
         return runtime.block_on(watchers(&directory.path().join("watchers")));
     }
     opening(&runtime, &directory.path().join("opening"))?;
@@ -138,12 +139,12 @@ fn opening(runtime: &tokio::runtime::Runtime, path: &Path) -> Outcome<()> {
         .status()?;
     assert!(filled.success(), "filling the store failed");
     let before = resident_bytes()?;
-    let started = Instant::now();
+    let (started, cpu) = (Instant::now(), cpu_time()?);
     let store = EmbeddedStore::open(path, Options::default())?;
-    let elapsed = started.elapsed();
+    let (elapsed, cpu) = (started.elapsed(), cpu_time()? - cpu);
     println!(
-        "open with {OBJECTS} objects and {} revisions of history: {elapsed:?}, {} MB resident \
-         ({} MB before)",
+        "open with {OBJECTS} objects and {} revisions of history: {elapsed:?}, {cpu:?} CPU, \
+         {} MB resident ({} MB before)",
         store.revision().0 - store.compacted().0,
         resident_bytes()? / 1_000_000,
         before / 1_000_000,
