@@ -99,6 +99,36 @@ async fn c5_watch_below_the_compacted_history_ends_with_an_error() {
 }
 
 #[tokio::test]
+async fn c5_a_long_replay_comes_in_parts_that_never_split_a_transaction() {
+    let store = MemoryStore::new();
+    for turn in 0..200 {
+        let three = (0..3).fold(Txn::default(), |txn, index| {
+            txn.and(
+                key(&format!("{turn}-{index}")),
+                Compare::Any,
+                Op::Put(Bytes::new()),
+            )
+        });
+        commit(&store, three).await;
+    }
+    let mut watch = store.watch(&bucket(), "", Revision::ZERO).unwrap();
+    let (mut parts, mut seen) = (0, Vec::new());
+    while let Some(events) = watch.next().now_or_never() {
+        let events = events.unwrap();
+        assert_eq!(events.len() % 3, 0, "a transaction was split");
+        assert_eq!(watch.progress(), events.last().unwrap().revision);
+        seen.extend(events.iter().map(|event| event.revision.0));
+        parts += 1;
+    }
+    let expected: Vec<u64> = (1..=200).flat_map(|revision| [revision; 3]).collect();
+    assert_eq!(seen, expected);
+    assert!(
+        parts > 1,
+        "one answer of any size would do for a slow client"
+    );
+}
+
+#[tokio::test]
 async fn pages_of_an_older_revision_are_consistent() {
     let store = MemoryStore::new();
     for name in ["n1/a", "n1/b", "n1/c", "n2/a"] {
