@@ -1,0 +1,197 @@
+//! The real binary, serving on a directory of its own.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::binary::landform;
+use crate::process::{DEADLINE, run, stop};
+
+/// A running `landform serve`; killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    log: Arc<Mutex<String>>,
+    url: String,
+    kubeconfig: PathBuf,
+    started_in: Duration,
+    home: TempDir,
+}
+
+impl Server {
+    /// Starts a server with an empty embedded store on a free port.
+    ///
+    /// # Panics
+    /// When it doesn't become ready in time.
+    #[must_use]
+    pub fn start() -> Self {
+        let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
+        Self::start_in(home, "127.0.0.1:0")
+    }
+
+    fn start_in(home: TempDir, listen: &str) -> Self {
+        let mut command = Command::new(landform());
+        command
+            .arg("serve")
+            .arg("--data-dir")
+            .arg(home.path().join("data"));
+        command.args(["--listen", listen, "--store", "embedded"]);
+        command.env("HOME", home.path()).env_remove("KUBECONFIG");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let begin = Instant::now();
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("can't start the server: {error}"));
+        let log = collect(child.stderr.take());
+        let stdout = lines(child.stdout.take());
+        let Ok(line) = stdout.recv_timeout(DEADLINE) else {
+            stop(&mut child);
+            panic!("the server printed no ready line; its log:\n{}", text(&log));
+        };
+        let started_in = begin.elapsed();
+        let Some((url, kubeconfig)) = ready_line(&line) else {
+            stop(&mut child);
+            panic!("this is no ready line: {line}\nthe log:\n{}", text(&log));
+        };
+        Server {
+            child,
+            log,
+            url,
+            kubeconfig,
+            started_in,
+            home,
+        }
+    }
+
+    /// The address, as `https://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The kubeconfig that the ready line named.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// How long the server took from its start to its ready line.
+    #[must_use]
+    pub fn started_in(&self) -> Duration {
+        self.started_in
+    }
+
+    /// A directory for the files of this test; it goes when the server goes.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// What the server has logged so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        text(&self.log)
+    }
+
+    /// Writes a file into the directory of this test, and returns its path.
+    ///
+    /// # Panics
+    /// When the file can't be written.
+    #[must_use]
+    pub fn file(&self, name: &str, content: &str) -> String {
+        let path = self.home().join(name);
+        std::fs::write(&path, content)
+            .unwrap_or_else(|error| panic!("can't write {name}: {error}"));
+        path.display().to_string()
+    }
+
+    /// Asks the server to end (SIGTERM), and says how it ended and after how long.
+    ///
+    /// # Panics
+    /// When it can't be asked.
+    pub fn terminate(&mut self) -> (ExitStatus, Duration) {
+        let begin = Instant::now();
+        let asked = run(Command::new("kill")
+            .arg("-TERM")
+            .arg(self.child.id().to_string()));
+        assert!(asked.status.success(), "{}", asked.report());
+        let status = self.child.wait();
+        let status = status.unwrap_or_else(|error| panic!("can't wait for the server: {error}"));
+        (status, begin.elapsed())
+    }
+
+    /// Kills the server (SIGKILL) unless it has ended, lets `meanwhile` work on the data directory,
+    /// and starts it again on the same data and the same port.
+    ///
+    /// # Panics
+    /// When it doesn't become ready again.
+    #[must_use]
+    pub fn restart(mut self, meanwhile: impl FnOnce(&Path)) -> Self {
+        stop(&mut self.child);
+        let listen = self.url.trim_start_matches("https://").to_owned();
+        // The directory moves on to the next server; a dropped one only kills its process.
+        let placeholder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let home = std::mem::replace(&mut self.home, placeholder);
+        meanwhile(&home.path().join("data"));
+        Self::start_in(home, &listen)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        stop(&mut self.child);
+        if thread::panicking() {
+            report(&self.log());
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a failed test shows the server's log")]
+fn report(log: &str) {
+    eprintln!("--- the server's log\n{log}---");
+}
+
+/// `landform ready: https://127.0.0.1:PORT kubeconfig=FILE`, and nothing else.
+fn ready_line(line: &str) -> Option<(String, PathBuf)> {
+    let (url, kubeconfig) = line
+        .strip_prefix("landform ready: ")?
+        .split_once(" kubeconfig=")?;
+    url.starts_with("https://127.0.0.1:")
+        .then(|| (url.to_owned(), PathBuf::from(kubeconfig)))
+}
+
+fn lines(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    if let Some(pipe) = pipe {
+        crate::process::forward(Some(pipe), &sender);
+    }
+    receiver
+}
+
+fn collect(pipe: Option<impl Read + Send + 'static>) -> Arc<Mutex<String>> {
+    let log = Arc::new(Mutex::new(String::new()));
+    if let Some(pipe) = pipe {
+        let log = Arc::clone(&log);
+        thread::spawn(move || {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+    }
+    log
+}
+
+fn text(log: &Mutex<String>) -> String {
+    log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}

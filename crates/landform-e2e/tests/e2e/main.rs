@@ -1,0 +1,60 @@
+//! Real clients against the real binary; see the harness in `src/` for how.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a helper fails the test it helps")]
+
+mod custom_resources;
+mod kopf_operator;
+mod kube_rs;
+mod kubectl_apply;
+mod kubectl_change;
+mod kubectl_create;
+mod kubectl_delete;
+mod kubectl_discovery;
+mod kubectl_get;
+mod kubectl_wait;
+mod lifecycle;
+mod python_client;
+
+/// A ConfigMap with one label and some data.
+fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {
+    let data: String = data
+        .iter()
+        .map(|(key, value)| format!("  {key}: \"{value}\"\n"))
+        .collect();
+    format!(
+        "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n  labels:\n    \
+         app: {app}\ndata:\n{data}"
+    )
+}
+
+/// A Deployment with one container.
+const WEB: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  labels: {app: web}
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      containers:
+      - name: web
+        image: nginx:1.0
+        ports:
+        - containerPort: 80
+        env:
+        - {name: COLOR, value: blue}
+        - {name: SHAPE, value: round}
+";
+
+/// Fails with the whole text when a piece is missing.
+#[track_caller]
+fn assert_contains(text: &str, pieces: &[&str]) {
+    for piece in pieces {
+        assert!(text.contains(piece), "{piece:?} is missing in:\n{text}");
+    }
+}
