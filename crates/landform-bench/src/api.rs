@@ -7,6 +7,7 @@ use crate::disk::{self, Machine};
 use crate::etcd::Etcd;
 use crate::load::{Numbers, Until};
 use crate::memory;
+use crate::process::Others;
 use crate::report::Results;
 use crate::server::Server;
 use crate::{Outcome, reads, watches, writes};
@@ -95,6 +96,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Outcome {
         .into());
     }
     let scale = arguments.scale();
+    let others = Others::watch()?;
 
     say("fdatasync");
     let syncs = disk::syncs_per_second(dir, scale.time)?;
@@ -143,6 +145,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Outcome {
     let full = memory::full(&binary, dir, scale.stored).await?;
 
     let results = Results {
+        others: others.share(machine.cores)?,
         machine,
         syncs,
         etcd_version,

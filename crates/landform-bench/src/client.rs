@@ -172,41 +172,54 @@ pub(crate) async fn take(answer: Response<Incoming>, expected: StatusCode) -> Ou
     Ok(length)
 }
 
-/// A `ConfigMap` of 1 KiB, into which only a name has to be put.
+/// So many different texts: more than a compressor remembers, so that lists don't compress better
+/// than real ones.
+const TEXTS: usize = 64;
+
+/// `ConfigMap`s of 1 KiB, into which only a name has to be put.
 #[derive(Clone)]
 pub(crate) struct Template {
-    before: String,
-    after: String,
+    before: &'static str,
+    after: Arc<Vec<String>>,
 }
 
 impl Template {
-    /// With eight values of text that compresses about as well as real ones.
     pub(crate) fn new() -> Self {
-        let before = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":""#.to_owned();
-        let mut after = r#""},"data":{"#.to_owned();
         let mut seed = 1_u32;
-        for entry in 0..8 {
-            let comma = if entry == 0 { "" } else { "," };
-            after.push_str(&format!(r#"{comma}"setting-{entry}":""#));
-            for _ in 0..99 {
-                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                after.push(char::from(
-                    b'a' + u8::try_from((seed >> 24) % 26).unwrap_or(0),
-                ));
-            }
-            after.push('"');
+        let mut letter = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b'a' + u8::try_from((seed >> 24) % 26).unwrap_or(0))
+        };
+        let mut text = || {
+            let entries: Vec<String> = (0..8)
+                .map(|entry| {
+                    let value: String = (0..99).map(|_| letter()).collect();
+                    format!(r#""setting-{entry}":"{value}""#)
+                })
+                .collect();
+            format!(r#""}},"data":{{{}}}}}"#, entries.join(","))
+        };
+        Self {
+            before: r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":""#,
+            after: Arc::new((0..TEXTS).map(|_| text()).collect()),
         }
-        after.push_str("}}");
-        Self { before, after }
     }
 
-    pub(crate) fn named(&self, name: &str) -> Bytes {
-        let mut body = Vec::with_capacity(self.before.len() + name.len() + self.after.len());
+    /// The object that has this number.
+    pub(crate) fn object(&self, number: u64) -> Bytes {
+        let name = name(number);
+        let after = &self.after[usize::try_from(number).unwrap_or(0) % TEXTS];
+        let mut body = Vec::with_capacity(self.before.len() + name.len() + after.len());
         body.extend_from_slice(self.before.as_bytes());
         body.extend_from_slice(name.as_bytes());
-        body.extend_from_slice(self.after.as_bytes());
+        body.extend_from_slice(after.as_bytes());
         body.into()
     }
+}
+
+/// The name of the object that has this number.
+pub(crate) fn name(number: u64) -> String {
+    format!("object-{number:08}")
 }
 
 #[cfg(test)]
@@ -215,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_template_is_valid_json_of_one_kibibyte() {
-        let body = Template::new().named("object-00000001");
+        let body = Template::new().object(1);
         let value: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(value["metadata"]["name"], "object-00000001");
         assert!((1000..=1060).contains(&body.len()), "{}", body.len());

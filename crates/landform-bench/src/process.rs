@@ -55,22 +55,63 @@ impl Drop for Process {
 
 /// The CPU time that a process has used so far, all its threads together.
 pub(crate) fn cpu(process: u32) -> Outcome<Duration> {
-    cpu_of(&format!("/proc/{process}/stat"))
+    cpu_of(&format!("/proc/{process}/stat"), 2)
 }
 
 /// The CPU time that this process has used so far.
 pub(crate) fn own_cpu() -> Outcome<Duration> {
-    cpu_of("/proc/self/stat")
+    cpu_of("/proc/self/stat", 2)
 }
 
-fn cpu_of(file: &str) -> Outcome<Duration> {
+/// How busy the machine was with what is none of ours.
+pub(crate) struct Others {
+    started: Instant,
+    before: Duration,
+}
+
+impl Others {
+    /// From now on.
+    pub(crate) fn watch() -> Outcome<Self> {
+        Ok(Self {
+            started: Instant::now(),
+            before: Self::cpu()?,
+        })
+    }
+
+    /// The part of the cores' time that went to other processes. Those that were started here must
+    /// have ended.
+    pub(crate) fn share(&self, cores: usize) -> Outcome<f64> {
+        let spent = Self::cpu()?.saturating_sub(self.before);
+        Ok(spent.as_secs_f64() / self.started.elapsed().as_secs_f64() / cores as f64)
+    }
+
+    /// The CPU time of all processes but this one and its children so far.
+    fn cpu() -> Outcome<Duration> {
+        let text = fs::read_to_string("/proc/stat")?;
+        let line = text.lines().next().unwrap_or_default();
+        // The fourth and the fifth are idle and waiting; behind the eighth, some count twice.
+        let ticks: u32 = line
+            .split_whitespace()
+            .skip(1)
+            .take(8)
+            .enumerate()
+            .filter(|(at, _)| !matches!(at, 3 | 4))
+            .map(|(_, field)| field.parse().unwrap_or(0))
+            .sum();
+        // The children that ended count in their parent's last two fields.
+        let ours = cpu_of("/proc/self/stat", 4)?;
+        Ok((TICK * ticks).saturating_sub(ours))
+    }
+}
+
+fn cpu_of(file: &str, fields_of_time: usize) -> Outcome<Duration> {
     let text = fs::read_to_string(file)?;
     // The name before it may hold anything, blanks and parentheses too.
     let (_, fields) = text.rsplit_once(')').ok_or("no process")?;
     let ticks: u32 = fields
         .split_whitespace()
         .skip(11)
-        .take(2)
+        .take(fields_of_time)
         .map(|field| field.parse().unwrap_or(0))
         .sum();
     Ok(TICK * ticks)

@@ -7,10 +7,10 @@ use http::header::{ACCEPT_ENCODING, HeaderValue};
 use http::{Method, StatusCode, Uri};
 
 use crate::Outcome;
-use crate::client::{Client, take};
+use crate::client::{Client, name, take};
 use crate::load::{Load, Numbers, Operation, Until, drive, median};
 use crate::server::Server;
-use crate::writes::{CONNECTIONS, name};
+use crate::writes::CONNECTIONS;
 
 /// Reads are measured with so many readers.
 const READERS: usize = 64;

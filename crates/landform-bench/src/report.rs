@@ -12,6 +12,8 @@ use crate::writes::Writes;
 /// Everything that was measured.
 pub(crate) struct Results {
     pub(crate) machine: Machine,
+    /// The part of the cores' time that other processes took meanwhile.
+    pub(crate) others: f64,
     pub(crate) syncs: f64,
     pub(crate) etcd_version: String,
     pub(crate) writes: Vec<Writes>,
@@ -194,11 +196,11 @@ impl Results {
             full,
             ..
         } = self;
-        let per_second = |rate: f64| number(rate);
         format!(
             "\n\
              - Machine: {} cores, {} GiB of memory, {}; {} fdatasync/s (1 KiB appended each time). \
-             The client has the same cores.\n\
+             The client has the same cores, and other processes took {} % of their time during the \
+             run.\n\
              - etcd {}, one member, driven over gRPC without encryption; Landform over HTTPS; \
              {} connections each.\n\
              - A get costs {} µs of the server's CPU and {} µs of the client's.\n\
@@ -210,7 +212,8 @@ impl Results {
             machine.cores,
             machine.memory_gib,
             machine.file_system,
-            per_second(self.syncs),
+            number(self.syncs),
+            number(self.others * 100.0),
             self.etcd_version,
             crate::writes::CONNECTIONS,
             number(gets.server_cpu_us),

@@ -17,7 +17,7 @@ use crate::client::{Client, Template};
 use crate::load::{Numbers, Operation, Until, drive, median, percentile};
 use crate::process::cpu;
 use crate::server::Server;
-use crate::writes::{CONNECTIONS, Create, name};
+use crate::writes::{CONNECTIONS, Create};
 
 /// Many watchers share so many connections.
 const WATCH_CONNECTIONS: usize = 8;
@@ -189,7 +189,7 @@ pub(crate) async fn fan_out(server: &Server, watchers: usize, events: usize) -> 
     let mut times = Vec::with_capacity(events);
     let before = cpu(server.id())?;
     for event in 0..events {
-        let body = template.named(&name(event as u64));
+        let body = template.object(event as u64);
         let started = Instant::now();
         writer.create(uri.clone(), body).await?;
         tokio::time::timeout(PATIENCE, all_have_it.notified())
@@ -208,7 +208,8 @@ pub(crate) async fn fan_out(server: &Server, watchers: usize, events: usize) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{name, numbers_in};
+    use super::numbers_in;
+    use crate::client::name;
 
     #[test]
     fn events_are_counted_when_they_are_complete() {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Uri;
 
 use crate::Outcome;
-use crate::client::{Client, Template};
+use crate::client::{Client, Template, name};
 use crate::etcd::{Connection, Etcd};
 use crate::load::{Load, Numbers, Operation, Until, drive, median_load};
 use crate::server::Server;
@@ -37,14 +37,9 @@ impl Create {
     }
 }
 
-/// The name of the object that has this number.
-pub(crate) fn name(number: u64) -> String {
-    format!("object-{number:08}")
-}
-
 impl Operation for Create {
     async fn run(&mut self, number: u64) -> Outcome {
-        let body = self.template.named(&name(number));
+        let body = self.template.object(number);
         self.client.create(self.uri.clone(), body).await
     }
 }
@@ -93,7 +88,7 @@ pub(crate) async fn measure(
         .iter()
         .map(|client| Create::in_namespace(client, "bench"))
         .collect::<Outcome<Vec<_>>>()?;
-    let value = Template::new().named(&name(0));
+    let value = Template::new().object(0);
     let puts: Vec<_> = etcd
         .connections(CONNECTIONS)
         .await?
