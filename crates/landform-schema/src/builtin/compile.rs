@@ -77,14 +77,14 @@ impl Compiler {
             },
         };
         node.atomic_map = def.atomic_map;
-        for field in &def.fields {
-            let property = self.property(field);
-            if field.enforced_required {
-                node.required.push(field.name.into());
-            }
-            node.properties.push(property);
-        }
-        node.properties.sort_by(|a, b| a.name.cmp(&b.name));
+        let enforced = def.fields.iter().filter(|field| field.enforced_required);
+        node.required = enforced.map(|field| field.name.into()).collect();
+        node.set_properties(
+            def.fields
+                .iter()
+                .map(|field| self.property(field))
+                .collect(),
+        );
         node
     }
 

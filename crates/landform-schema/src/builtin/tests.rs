@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::table::Tables;
 use super::{check_tables, kinds, schema_of};
 
 fn admitted(kind: &str, mut object: Value) -> (Value, Vec<String>) {
@@ -363,5 +364,62 @@ fn schemas_in_a_definition_are_pruned_at_every_depth() {
             format!("{at}.properties.a.typo"),
             format!("{at}.typo")
         ]
+    );
+}
+
+#[test]
+fn an_error_names_file_and_line() {
+    let table = [
+        (
+            "package a\ntype T \"t\"\n  f what? \"d\"\n",
+            3,
+            "is no type",
+        ),
+        ("package a\n  f string \"d\"\n", 2, "before any type"),
+        ("nonsense\n", 1, "unknown directive"),
+        (
+            "package a\ntype T \"t\"\n  f string wrong \"d\"\n",
+            3,
+            "unknown attribute",
+        ),
+        (
+            "package a\ntype T \"t\"\n  f string default={ \"d\"\n",
+            3,
+            "default={",
+        ),
+        (
+            "package a\ntype T \"t\"\n  f string min=x \"d\"\n",
+            3,
+            "needs a number",
+        ),
+        (
+            "package a\ntype T \"t\"\n  f string\n",
+            3,
+            "needs a description",
+        ),
+        (
+            "package a\ntype T \"t\"\n  kind namespaced\n",
+            3,
+            "needs plural=",
+        ),
+    ];
+    for (text, line, problem) in table {
+        let files: &'static [(&'static str, &'static str)] =
+            Box::leak(Box::new([("x.schema", text)]));
+        let error = Tables::parse(files).expect_err(text);
+        assert_eq!((error.file, error.line), ("x.schema", line), "{error}");
+        assert!(error.problem.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn an_unknown_type_is_named() {
+    let files: &'static [_] = &[("x.schema", "package a\ntype T \"t\"\n  f Missing \"d\"\n")];
+    let error = Tables::parse(files).expect_err("no such type");
+    assert!(
+        error
+            .to_string()
+            .contains("a.T.f has an unknown type Missing"),
+        "{error}"
     );
 }
