@@ -90,6 +90,8 @@ impl Compiler {
 
     fn property(&mut self, field: &FieldDef) -> Property {
         let attributes = &field.attributes;
+        let default = attributes.default.as_ref().and_then(Value::as_str);
+        let has_text = default.is_some_and(|text| !text.is_empty());
         let plain = attributes.list_type.is_none()
             && attributes.map_type.is_none()
             && attributes.enumeration.is_empty()
@@ -110,6 +112,8 @@ impl Compiler {
                 key: attributes.merge_key.map(Into::into),
                 retain_keys: attributes.retain_keys,
             },
+            empty_is_missing: field.ty == TypeRef::String
+                && (!attributes.enumeration.is_empty() || has_text),
         }
     }
 
@@ -141,6 +145,7 @@ impl Compiler {
             Some("map") => ListType::Map(keys()),
             _ => ListType::Unset,
         };
+        node.unique = attributes.unique;
         node.atomic_map = attributes.map_type == Some("atomic");
         let bound = |limit: i64| Bound {
             value: limit.into(),

@@ -88,6 +88,14 @@ pub fn kinds() -> &'static [BuiltinKind] {
     &KINDS
 }
 
+/// The built-in kind of this name.
+#[must_use]
+pub fn find(group: &str, version: &str, kind: &str) -> Option<&'static BuiltinKind> {
+    kinds()
+        .iter()
+        .find(|one| one.kind == kind && one.group == group && one.version == version)
+}
+
 /// A named type as the OpenAPI documents publish it.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {

@@ -18,7 +18,7 @@
 //! client always sends it), `!!` enforced though not published. Then its type: `string`, `bool`,
 //! `int32`, `int64`, `double`, `bytes`, `object`, the name of a type (of this package, else of
 //! meta/v1 or core/v1, else written out), `[T]` for lists, `{T}` for maps. Then attributes:
-//! `atomic`, `set`, `map=KEYS`, `atomicmap`, `granularmap`, `merge`, `merge=KEY`, `retainKeys`,
+//! `atomic`, `set`, `map=KEYS`, `unique` (equal keys are refused), `atomicmap`, `granularmap`, `merge`, `merge=KEY`, `retainKeys`,
 //! `enum=A,B`, `min=N`, `max=N`, `default=JSON`, `when=FIELD:A|B` (default only if the sibling has
 //! one of these values), `when=!FIELD` (only if the author left the sibling out).
 
@@ -138,6 +138,8 @@ pub(crate) struct Attributes {
     /// `atomic`, `set` or `map`, for lists.
     pub(crate) list_type: Option<&'static str>,
     pub(crate) list_keys: Vec<&'static str>,
+    /// Entries with equal keys are refused; most lists of Kubernetes only frown on them.
+    pub(crate) unique: bool,
     pub(crate) map_type: Option<&'static str>,
     pub(crate) merge: bool,
     pub(crate) merge_key: Option<&'static str>,
@@ -426,6 +428,7 @@ fn attributes(words: std::str::SplitWhitespace<'static>) -> Result<Attributes, S
                 attributes.list_type = Some("map");
                 attributes.list_keys = value.split(',').collect();
             }
+            "unique" => attributes.unique = true,
             "atomicmap" => attributes.map_type = Some("atomic"),
             "granularmap" => attributes.map_type = Some("granular"),
             "merge" => {

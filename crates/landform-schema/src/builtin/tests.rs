@@ -347,6 +347,37 @@ fn quantities_and_int_or_string_take_both_forms() {
 }
 
 #[test]
+fn an_empty_string_counts_as_missing_where_go_cannot_tell() {
+    let (service, errors) = admitted(
+        "Service",
+        json!({"spec": {"type": "", "ports": [{"port": 1, "name": ""}]}}),
+    );
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(service["spec"]["type"], "ClusterIP");
+    assert_eq!(service["spec"]["ports"][0]["name"], "");
+}
+
+#[test]
+fn entries_that_kubernetes_tolerates_twice_are_tolerated() {
+    let env = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
+    let pod = json!({"metadata": {"finalizers": ["a/b", "a/b"]}, "spec": {"containers": [{"name": "a", "image": "i", "env": env}]}});
+    assert_eq!(admitted("Pod", pod).1, Vec::<String>::new());
+}
+
+#[test]
+fn a_kind_is_found_by_its_name() {
+    assert_eq!(
+        super::find("events.k8s.io", "v1", "Event").map(|kind| kind.definition),
+        Some("io.k8s.api.events.v1.Event")
+    );
+    assert_eq!(
+        super::find("", "v1", "Event").map(|kind| kind.plural),
+        Some("events")
+    );
+    assert!(super::find("apps", "v2", "Deployment").is_none());
+}
+
+#[test]
 fn schemas_in_a_definition_are_pruned_at_every_depth() {
     let definition = kinds()
         .iter()

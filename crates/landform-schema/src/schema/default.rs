@@ -30,8 +30,11 @@ pub(crate) fn apply(arena: &Arena, id: NodeId, value: &mut Value) {
 }
 
 fn object(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
-    if map.values().any(Value::is_null) {
-        drop_nulls(arena, node, map);
+    if map
+        .values()
+        .any(|value| value.is_null() || value.as_str() == Some(""))
+    {
+        drop_missing(arena, node, map);
     }
     for property in node
         .defaulted
@@ -66,7 +69,8 @@ fn applies(property: &Property, map: &Map<String, Value>) -> bool {
     }
 }
 
-fn drop_nulls(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
+/// Drops what stands for "not given": nulls, and empty strings where they mean the same.
+fn drop_missing(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
     let fallback = match node.additional {
         Additional::Schema(child) => arena.get(child).default.as_ref(),
         Additional::Any | Additional::No => None,
@@ -78,10 +82,13 @@ fn drop_nulls(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
             }
         }
     }
-    map.retain(|name, value| {
-        !value.is_null()
-            || node
-                .field(name)
-                .is_none_or(|child| arena.get(child).nullable)
+    map.retain(|name, value| match value {
+        Value::Null => node
+            .field(name)
+            .is_none_or(|child| arena.get(child).nullable),
+        Value::String(text) if text.is_empty() => node
+            .property(name)
+            .is_none_or(|property| !property.empty_is_missing),
+        _ => true,
     });
 }

@@ -83,6 +83,8 @@ pub(crate) struct Property {
     /// What the default depends on.
     pub(crate) default_when: Option<When>,
     pub(crate) merge: MergeStrategy,
+    /// An empty string counts as missing, as it does for Go's strings.
+    pub(crate) empty_is_missing: bool,
 }
 
 /// What stands for fields that `properties` doesn't name.
@@ -142,6 +144,8 @@ pub(crate) struct Node {
     pub(crate) preserve_unknown: bool,
     pub(crate) embedded: bool,
     pub(crate) list: ListType,
+    /// Entries of a set or map-like list must differ.
+    pub(crate) unique: bool,
     pub(crate) atomic_map: bool,
     pub(crate) checks: Option<Box<Checks>>,
     pub(crate) rules: Option<Arc<RuleSet>>,
@@ -207,6 +211,7 @@ impl Property {
             default: None,
             default_when: None,
             merge: MergeStrategy::default(),
+            empty_is_missing: false,
         }
     }
 }
@@ -230,6 +235,7 @@ static ANYTHING: Node = Node {
     preserve_unknown: true,
     embedded: false,
     list: ListType::Unset,
+    unique: false,
     atomic_map: false,
     checks: None,
     rules: None,

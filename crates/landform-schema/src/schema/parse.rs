@@ -357,6 +357,7 @@ impl Parser {
 
     fn list_and_map_types(&mut self, map: &Map<String, Value>, node: &mut Node) {
         node.list = rules_of_lists::list_type(self, map, node);
+        node.unique = true;
         if let Some(kind) = map.get("x-kubernetes-map-type").and_then(Value::as_str) {
             match kind {
                 "atomic" => node.atomic_map = true,

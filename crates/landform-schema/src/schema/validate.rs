@@ -102,9 +102,9 @@ impl Walk<'_> {
 
     fn array(&mut self, node: &Node, entries: &[Value], old: Option<&Value>, place: &Place<'_>) {
         match &node.list {
-            ListType::Set => unique::set(self, entries, place),
-            ListType::Map(keys) => unique::map(self, keys, entries, place),
-            ListType::Unset | ListType::Atomic => {}
+            ListType::Set if node.unique => unique::set(self, entries, place),
+            ListType::Map(keys) if node.unique => unique::map(self, keys, entries, place),
+            ListType::Set | ListType::Map(_) | ListType::Unset | ListType::Atomic => {}
         }
         let Some(items) = node.items else { return };
         let old = correlate::Entries::new(&node.list, old);
