@@ -1,6 +1,6 @@
 //! The kinds that are there from the start, as tables of our own.
 //!
-//! The types are written down in `*.schema` files (see [`table`]), which list every field of the
+//! The types are written down in `*.schema` files (see `table.rs`), which list every field of the
 //! published API of version 1.34 with its type, list keys, defaults and a short description. They
 //! are read once, when a built-in kind is first asked for. A test compares them with the published
 //! types, so that a field can't be missing.

@@ -12,6 +12,7 @@ pub(crate) mod formats;
 pub(crate) mod node;
 mod object_fields;
 pub(crate) mod parse;
+pub(crate) mod pattern;
 mod place;
 mod prune;
 mod rules_of_lists;

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::cel::RuleSet;
 use super::checks;
 use super::node::{Additional, Arena, Node, NodeId, Property, Type};
+use super::pattern;
 use super::rules_of_lists;
 
 /// Deeper schemas are refused, so that no walk over one can exhaust the stack.
@@ -397,16 +398,10 @@ impl Parser {
 
     /// A regular expression of the schema, compiled once.
     pub(crate) fn pattern(&mut self, text: &str) -> Option<Regex> {
-        match Regex::new(text) {
+        match pattern::compile(text) {
             Ok(pattern) => Some(pattern),
-            Err(error) => {
-                let reason = error.to_string();
-                let last = reason
-                    .lines()
-                    .last()
-                    .unwrap_or("it can't be parsed")
-                    .to_owned();
-                let detail = format!("must be a valid regular expression, but isn't: {last}");
+            Err(reason) => {
+                let detail = format!("must be a valid regular expression, but isn't: {reason}");
                 self.invalid("pattern", &Value::from(text), &detail);
                 None
             }
