@@ -132,7 +132,16 @@ pub(crate) fn problems(
     // Events of the new form were checked before they were translated: the stored form has another
     // schema.
     if resource.presentation != Presentation::NewEvents {
-        errors.extend(schema_problems(resource, object, old));
+        // The schema knows the types of the metadata too; what was said needn't be said again.
+        let said: Vec<_> = errors
+            .iter()
+            .map(|error| (error.path.clone(), error.reason))
+            .collect();
+        let more = schema_problems(resource, object, old);
+        errors.extend(
+            more.into_iter()
+                .filter(|error| !said.contains(&(error.path.clone(), error.reason))),
+        );
     }
     errors.extend(resource.rules.validate(object, old));
     errors

@@ -9,9 +9,9 @@ use crate::harness::{Api, DEFINITIONS, MAPS, WIDGETS, map, widget, widgets};
 async fn yaml_is_read_and_aliases_are_refused() {
     let api = Api::start().await;
     let yaml = [("content-type", "application/yaml")];
-    let text = "metadata:\n  name: a\ndata:\n  on: 'yes'\n";
+    let text = "metadata:\n  name: a\ndata:\n  b: 'yes'\n";
     let made = api.send(Method::POST, MAPS, &yaml, text).await.ok();
-    assert_eq!(made["data"]["on"], "yes");
+    assert_eq!(made["data"]["b"], "yes");
     let bomb = "metadata: {name: b}\ndata: &x {a: b}\nbinaryData: *x\n";
     let answer = api.send(Method::POST, MAPS, &yaml, bomb).await;
     let (code, _, message) = answer.failed();
