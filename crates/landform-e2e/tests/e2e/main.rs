@@ -1,5 +1,9 @@
 //! Real clients against the real binary; see the harness in `src/` for how.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a helper fails the test it helps")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a helper fails the test it helps"
+)]
 
 mod custom_resources;
 mod kopf_operator;
