@@ -37,9 +37,10 @@ impl http_body::Body for Body {
         match &mut *self {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Pieces(stream) => {
-                stream.as_mut().poll_next(context).map(|next| next.map(|piece| Ok(Frame::data(piece))))
-            }
+            Self::Pieces(stream) => stream
+                .as_mut()
+                .poll_next(context)
+                .map(|next| next.map(|piece| Ok(Frame::data(piece)))),
         }
     }
 

@@ -42,7 +42,9 @@ impl Environment for SystemEnvironment {
 pub fn timestamp(time: OffsetDateTime) -> String {
     let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
     // The format has no part that a valid time lacks.
-    time.to_offset(time::UtcOffset::UTC).format(&format).unwrap_or_default()
+    time.to_offset(time::UtcOffset::UTC)
+        .format(&format)
+        .unwrap_or_default()
 }
 
 /// Letters and digits that don't spell words and can't be mixed up.
@@ -54,7 +56,11 @@ const LONGEST_BASE: usize = 63 - SUFFIX_LENGTH;
 /// A name from `generateName`: its text, cut to fit, and five random characters.
 #[must_use]
 pub fn generated_name(base: &str, environment: &dyn Environment) -> String {
-    let cut = base.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= LONGEST_BASE).last();
+    let cut = base
+        .char_indices()
+        .map(|(at, c)| at + c.len_utf8())
+        .take_while(|end| *end <= LONGEST_BASE)
+        .last();
     let mut name = base[..cut.unwrap_or(0)].to_owned();
     let mut random = environment.random();
     for _ in 0..SUFFIX_LENGTH {
@@ -73,7 +79,10 @@ mod tests {
 
     #[test]
     fn a_timestamp_has_whole_seconds_in_utc() {
-        assert_eq!(timestamp(datetime!(2026-11-15 22:30:05.123 +01:00)), "2026-11-15T21:30:05Z");
+        assert_eq!(
+            timestamp(datetime!(2026-11-15 22:30:05.123 +01:00)),
+            "2026-11-15T21:30:05Z"
+        );
     }
 
     #[test]
@@ -82,6 +91,9 @@ mod tests {
         assert!(name.starts_with("web-") && name.len() == 9, "{name}");
         let long = generated_name(&"é".repeat(100), &SystemEnvironment);
         assert!(long.len() <= 63, "{long}");
-        assert_ne!(generated_name("a", &SystemEnvironment), generated_name("a", &SystemEnvironment));
+        assert_ne!(
+            generated_name("a", &SystemEnvironment),
+            generated_name("a", &SystemEnvironment)
+        );
     }
 }

@@ -168,7 +168,10 @@ impl ApiError {
     /// 404 for a path that leads nowhere.
     #[must_use]
     pub fn no_such_path() -> Self {
-        Self::new(Reason::NotFound, "the server could not find the requested resource")
+        Self::new(
+            Reason::NotFound,
+            "the server could not find the requested resource",
+        )
     }
 
     /// 409 for a create whose name is taken.
@@ -199,7 +202,10 @@ impl ApiError {
     pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Self {
         Self::new(
             Reason::Forbidden,
-            format!("{} \"{name}\" is forbidden: {why}", qualified(resource, group)),
+            format!(
+                "{} \"{name}\" is forbidden: {why}",
+                qualified(resource, group)
+            ),
         )
         .about(group, resource, name)
     }
@@ -211,12 +217,17 @@ impl ApiError {
             [one] => one.to_string(),
             many => format!(
                 "[{}]",
-                many.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+                many.iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ),
         };
-        let mut error =
-            Self::new(Reason::Invalid, format!("{} \"{name}\" is invalid: {list}", qualified(kind, group)))
-                .about(group, kind, name);
+        let mut error = Self::new(
+            Reason::Invalid,
+            format!("{} \"{name}\" is invalid: {list}", qualified(kind, group)),
+        )
+        .about(group, kind, name);
         error.0.causes = errors
             .iter()
             .map(|error| {
@@ -346,7 +357,11 @@ impl ApiError {
 
 /// `deployments.apps`, or only the resource in the core group.
 fn qualified(resource: &str, group: &str) -> String {
-    if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+    if group.is_empty() {
+        resource.to_owned()
+    } else {
+        format!("{resource}.{group}")
+    }
 }
 
 impl std::fmt::Display for ApiError {
@@ -415,8 +430,14 @@ mod tests {
         );
         assert_eq!(status["code"], 422);
         assert_eq!(status["details"]["causes"][0]["field"], "spec.a");
-        assert_eq!(status["details"]["causes"][0]["message"], "Required value: say which");
-        assert_eq!(status["details"]["causes"][1]["reason"], "FieldValueForbidden");
+        assert_eq!(
+            status["details"]["causes"][0]["message"],
+            "Required value: say which"
+        );
+        assert_eq!(
+            status["details"]["causes"][1]["reason"],
+            "FieldValueForbidden"
+        );
     }
 
     #[test]

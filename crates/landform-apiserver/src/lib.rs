@@ -1,1 +1,33 @@
-//! (being written)
+//! The Kubernetes API for any kind, generic over a store.
+//!
+//! The way of a request: [`server`] checks who asks and how much is under way, [`request`] takes path,
+//! query, headers and body apart, [`verbs`] carries it out on [`registry`]'s kinds, and the store keeps
+//! the result. Objects are data ([`object`]): one way for every kind, with a schema for its fields and
+//! a few rules of its own ([`kinds`]) where Kubernetes has them.
+//!
+//! # Guarantees
+//! - A write is acknowledged only after the store has made it durable; it is whole or not at all.
+//! - Optimistic concurrency: a write based on an outdated resourceVersion gets 409 and changes nothing (C4).
+//! - A deletion mark is never undone; an object goes when its last finalizer does (G2, G3).
+//! - Nothing that a client sends can crash the server: bodies, depths, patches and requests are limited.
+
+pub mod body;
+mod discovery;
+pub mod environment;
+pub mod error;
+mod kinds;
+mod lifecycle;
+mod local;
+mod metrics;
+mod object;
+mod registry;
+mod request;
+mod respond;
+mod selector;
+mod server;
+mod table;
+mod verbs;
+
+pub use body::Body;
+pub use local::LocalService;
+pub use server::{ApiServer, Config, Identity};

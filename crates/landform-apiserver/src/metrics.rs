@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use landform_store::Store;
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder,
+    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    TextEncoder,
 };
 
 use crate::registry::Resource;
@@ -37,29 +38,46 @@ impl Drop for OpenWatch {
 }
 
 impl Metrics {
-    #[expect(clippy::expect_used, reason = "the names and labels are constants, checked by a test")]
+    #[expect(
+        clippy::expect_used,
+        reason = "the names and labels are constants, checked by a test"
+    )]
     pub(crate) fn new() -> Self {
         let registry = Registry::new();
         let requests = IntCounterVec::new(
-            Opts::new("apiserver_request_total", "Requests by verb, resource and code."),
+            Opts::new(
+                "apiserver_request_total",
+                "Requests by verb, resource and code.",
+            ),
             &["verb", "resource", "code"],
         )
         .expect("a valid metric");
         let durations = HistogramVec::new(
-            HistogramOpts::new("apiserver_request_duration_seconds", "Time to the answer's first byte.")
-                .buckets(vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0]),
+            HistogramOpts::new(
+                "apiserver_request_duration_seconds",
+                "Time to the answer's first byte.",
+            )
+            .buckets(vec![
+                0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+            ]),
             &["verb"],
         )
         .expect("a valid metric");
         let watches = IntGaugeVec::new(
-            Opts::new("apiserver_longrunning_requests", "Open watches by resource."),
+            Opts::new(
+                "apiserver_longrunning_requests",
+                "Open watches by resource.",
+            ),
             &["resource"],
         )
         .expect("a valid metric");
-        let revision =
-            IntGauge::new("landform_store_revision", "The newest revision.").expect("a valid metric");
-        let compacted = IntGauge::new("landform_store_compacted_revision", "The oldest revision to read or watch from.")
+        let revision = IntGauge::new("landform_store_revision", "The newest revision.")
             .expect("a valid metric");
+        let compacted = IntGauge::new(
+            "landform_store_compacted_revision",
+            "The oldest revision to read or watch from.",
+        )
+        .expect("a valid metric");
         for collector in [
             Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
             Box::new(durations.clone()),
@@ -69,17 +87,27 @@ impl Metrics {
         ] {
             registry.register(collector).expect("registered once");
         }
-        Self { registry, requests, durations, watches, revision, compacted }
+        Self {
+            registry,
+            requests,
+            durations,
+            watches,
+            revision,
+            compacted,
+        }
     }
 
     /// How a request is counted. Only resources that exist get a label of their own, so that a
     /// client can't grow the metrics without bound.
     pub(crate) fn labels(&self, method: &Method, target: &Target, query: Option<&str>) -> Labels {
         let Target::Objects(path) = target else {
-            return Labels { verb: "other", resource: String::new() };
+            return Labels {
+                verb: "other",
+                resource: String::new(),
+            };
         };
-        let watching =
-            path.legacy_watch || query.is_some_and(|query| query.contains("watch=true") || query.contains("watch=1"));
+        let watching = path.legacy_watch
+            || query.is_some_and(|query| query.contains("watch=true") || query.contains("watch=1"));
         let verb = match (method, path.name.is_some()) {
             (&Method::GET | &Method::HEAD, _) if watching => "watch",
             (&Method::GET | &Method::HEAD, true) => "get",
@@ -91,14 +119,25 @@ impl Metrics {
             (&Method::DELETE, false) => "deletecollection",
             _ => "other",
         };
-        Labels { verb, resource: path.resource.clone() }
+        Labels {
+            verb,
+            resource: path.resource.clone(),
+        }
     }
 
     pub(crate) fn finished(&self, labels: &Labels, status: StatusCode, elapsed: Duration) {
         // 404 may be about a resource that doesn't exist: it is counted without its name.
-        let resource = if status == StatusCode::NOT_FOUND { "" } else { labels.resource.as_str() };
-        self.requests.with_label_values(&[labels.verb, resource, status.as_str()]).inc();
-        self.durations.with_label_values(&[labels.verb]).observe(elapsed.as_secs_f64());
+        let resource = if status == StatusCode::NOT_FOUND {
+            ""
+        } else {
+            labels.resource.as_str()
+        };
+        self.requests
+            .with_label_values(&[labels.verb, resource, status.as_str()])
+            .inc();
+        self.durations
+            .with_label_values(&[labels.verb])
+            .observe(elapsed.as_secs_f64());
     }
 
     pub(crate) fn watch_opened(&self, resource: &Resource) -> OpenWatch {
@@ -109,8 +148,10 @@ impl Metrics {
 
     /// The page that Prometheus reads.
     pub(crate) fn text(&self, store: &dyn Store) -> String {
-        self.revision.set(i64::try_from(store.revision().0).unwrap_or(i64::MAX));
-        self.compacted.set(i64::try_from(store.compacted().0).unwrap_or(i64::MAX));
+        self.revision
+            .set(i64::try_from(store.revision().0).unwrap_or(i64::MAX));
+        self.compacted
+            .set(i64::try_from(store.compacted().0).unwrap_or(i64::MAX));
         let mut out = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut out) {
             tracing::warn!(%error, "the metrics can't be written");
@@ -127,12 +168,18 @@ mod tests {
     #[test]
     fn requests_are_counted_by_verb_and_code() {
         let metrics = Metrics::new();
-        let labels = metrics.labels(&Method::GET, &path::parse("/api/v1/configmaps"), Some("watch=true"));
+        let labels = metrics.labels(
+            &Method::GET,
+            &path::parse("/api/v1/configmaps"),
+            Some("watch=true"),
+        );
         metrics.finished(&labels, StatusCode::OK, Duration::from_millis(2));
         let store = landform_store::memory::MemoryStore::new();
         let text = metrics.text(&store);
         assert!(
-            text.contains(r#"apiserver_request_total{code="200",resource="configmaps",verb="watch"} 1"#),
+            text.contains(
+                r#"apiserver_request_total{code="200",resource="configmaps",verb="watch"} 1"#
+            ),
             "{text}"
         );
     }

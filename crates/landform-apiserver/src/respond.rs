@@ -14,16 +14,28 @@ const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 
 /// A plain text.
 pub(crate) fn text(text: &'static str) -> Response<Body> {
-    with_type(StatusCode::OK, HeaderValue::from_static("text/plain; charset=utf-8"), Bytes::from_static(text.as_bytes()))
+    with_type(
+        StatusCode::OK,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+        Bytes::from_static(text.as_bytes()),
+    )
 }
 
 /// The metrics page.
 pub(crate) fn metrics(text: String) -> Response<Body> {
-    with_type(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4"), text.into())
+    with_type(
+        StatusCode::OK,
+        HeaderValue::from_static("text/plain; version=0.0.4"),
+        text.into(),
+    )
 }
 
 /// Bytes of a given type.
-pub(crate) fn with_type(status: StatusCode, content_type: HeaderValue, bytes: Bytes) -> Response<Body> {
+pub(crate) fn with_type(
+    status: StatusCode,
+    content_type: HeaderValue,
+    bytes: Bytes,
+) -> Response<Body> {
     let mut response = Response::new(Body::Whole(bytes));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, content_type);
@@ -63,10 +75,13 @@ pub(crate) fn pieces(stream: crate::body::Pieces) -> Response<Body> {
 
 /// An error as a `Status`.
 pub(crate) fn error(error: &ApiError) -> Response<Body> {
-    let status = StatusCode::from_u16(error.reason().code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status =
+        StatusCode::from_u16(error.reason().code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json_bytes(status, error.to_status().to_string());
     if let Some(seconds) = error.retry_after_seconds() {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     if error.reason() == Reason::Unauthorized {
         response.headers_mut().insert(
@@ -81,7 +96,10 @@ pub(crate) fn error(error: &ApiError) -> Response<Body> {
 pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
     // Clients cut long headers; the first ones tell the story.
     for warning in warnings.iter().take(50) {
-        let clean: String = warning.chars().filter(|c| !c.is_control() && c.is_ascii()).collect();
+        let clean: String = warning
+            .chars()
+            .filter(|c| !c.is_control() && c.is_ascii())
+            .collect();
         let quoted = clean.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             response.headers_mut().append(WARNING, value);

@@ -40,7 +40,10 @@ impl Identity {
     /// A part of the server itself.
     #[must_use]
     pub fn internal() -> Self {
-        Self { user: "system:landform".into(), groups: vec!["system:masters".into()] }
+        Self {
+            user: "system:landform".into(),
+            groups: vec!["system:masters".into()],
+        }
     }
 }
 
@@ -61,6 +64,8 @@ pub struct Config {
     pub delete_patience: Duration,
     /// Where clients reach the server, for discovery.
     pub address: String,
+    /// The certificate that the server's own can be checked with; namespaces carry it.
+    pub ca_certificate: Option<String>,
 }
 
 impl Default for Config {
@@ -73,6 +78,7 @@ impl Default for Config {
             bookmark_interval: Duration::from_secs(60),
             delete_patience: Duration::from_millis(500),
             address: "127.0.0.1:7443".into(),
+            ca_certificate: None,
         }
     }
 }
@@ -168,12 +174,17 @@ impl ApiServer {
         let started = std::time::Instant::now();
         let target = path::parse(request.uri().path());
         let method = request.method().clone();
-        let labels = self.shared.metrics.labels(&method, &target, request.uri().query());
+        let labels = self
+            .shared
+            .metrics
+            .labels(&method, &target, request.uri().query());
         let response = match self.route(request, target).await {
             Ok(response) => response,
             Err(error) => respond::error(&error),
         };
-        self.shared.metrics.finished(&labels, response.status(), started.elapsed());
+        self.shared
+            .metrics
+            .finished(&labels, response.status(), started.elapsed());
         response
     }
 
@@ -187,7 +198,10 @@ impl ApiServer {
             return Ok(respond::text("ok"));
         }
         let (mut parts, body) = request.into_parts();
-        let identity = parts.extensions.remove::<Identity>().ok_or_else(unauthorized)?;
+        let identity = parts
+            .extensions
+            .remove::<Identity>()
+            .ok_or_else(unauthorized)?;
         let query = Query::parse(parts.uri.query())?;
         let is_watch = match &target {
             Target::Objects(path) => {
@@ -203,9 +217,18 @@ impl ApiServer {
         // A watch holds its place only while it starts.
         let _place = lane.try_acquire().map_err(|_| too_many_requests())?;
         let body = read_body(body).await?;
-        let call = Call { method: parts.method, query, headers: parts.headers, body, identity };
+        let call = Call {
+            method: parts.method,
+            query,
+            headers: parts.headers,
+            body,
+            identity,
+        };
         if is_watch && *self.shared.stopping.borrow() {
-            return Err(ApiError::new(Reason::ServiceUnavailable, "the server is shutting down").retry_after(1));
+            return Err(
+                ApiError::new(Reason::ServiceUnavailable, "the server is shutting down")
+                    .retry_after(1),
+            );
         }
         let work = self.dispatch(&call, target, is_watch);
         match tokio::time::timeout(self.shared.config.request_timeout, work).await {
@@ -220,18 +243,28 @@ impl ApiServer {
         }
     }
 
-    async fn dispatch(&self, call: &Call, target: Target, is_watch: bool) -> Result<Response<Body>> {
+    async fn dispatch(
+        &self,
+        call: &Call,
+        target: Target,
+        is_watch: bool,
+    ) -> Result<Response<Body>> {
         if let Target::Objects(path) = target {
             return self.objects(call, path, is_watch).await;
         }
         if !matches!(call.method, Method::GET | Method::HEAD) {
             return Err(ApiError::new(
                 Reason::MethodNotAllowed,
-                format!("{} is not possible here: this path can only be read", call.method),
+                format!(
+                    "{} is not possible here: this path can only be read",
+                    call.method
+                ),
             ));
         }
         match target {
-            Target::Metrics => Ok(respond::metrics(self.shared.metrics.text(&*self.shared.store))),
+            Target::Metrics => Ok(respond::metrics(
+                self.shared.metrics.text(&*self.shared.store),
+            )),
             _ => self.discover(call, &target),
         }
     }
@@ -287,8 +320,11 @@ fn unauthorized() -> ApiError {
 }
 
 fn too_many_requests() -> ApiError {
-    ApiError::new(Reason::TooManyRequests, "too many requests are under way, please try again later")
-        .retry_after(1)
+    ApiError::new(
+        Reason::TooManyRequests,
+        "too many requests are under way, please try again later",
+    )
+    .retry_after(1)
 }
 
 impl<B> tower::Service<Request<B>> for ApiServer

@@ -34,8 +34,8 @@ impl Default for HistoryLimits {
     }
 }
 
-/// At least so many transactions may be dropped in one step, even if few were written.
-const SMALLEST_STEP: usize = 128;
+/// At least so many events may be dropped in one step, even if few were written.
+const SMALLEST_STEP: usize = 256;
 
 /// Marks are set this far apart: the age of an event is known this exactly.
 const BETWEEN_MARKS: Duration = Duration::from_secs(1);
@@ -123,5 +123,85 @@ impl History {
         if due {
             self.marks.push_back((now, newest));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::{Bucket, Compare, Key, Op, Txn};
+
+    const LIMITS: HistoryLimits = HistoryLimits {
+        keep_events: 10,
+        keep_for: Duration::from_secs(60),
+        max_events: 100,
+        max_superseded_bytes: 1_000,
+    };
+
+    /// Writes one key again and again at given seconds, and returns how many events are kept.
+    fn kept(writes: impl IntoIterator<Item = (u64, usize)>) -> usize {
+        let (mut state, mut history) = (State::default(), History::new(LIMITS));
+        let start = Instant::now();
+        for (second, bytes) in writes {
+            let key = Key::new(&Bucket::new("pods"), "a");
+            let value = Op::Put(Bytes::from(vec![0; bytes]));
+            state.apply(&Txn::one(key, Compare::Any, value));
+            history.step(&mut state, 1, start + Duration::from_secs(second));
+            let newest = state.revision.0;
+            assert_eq!(state.compacted.0 + state.log.len() as u64, newest, "a gap");
+        }
+        state.log.len()
+    }
+
+    #[test]
+    fn history_is_kept_by_count_age_and_size() {
+        let table = [
+            (
+                "few and old: kept",
+                kept((0..10).map(|turn| (turn * 100, 1))),
+                10,
+            ),
+            ("many and young: kept", kept((0..50).map(|_| (0, 1))), 50),
+            (
+                "many and old: the old ones go",
+                kept((0..50).map(|turn| (turn * 10, 1))),
+                10,
+            ),
+            (
+                "too many, though young",
+                kept((0..150).map(|_| (0, 1))),
+                100,
+            ),
+            // A value counts once it is superseded: the newest one is no history.
+            (
+                "too large, though young",
+                kept((0..20).map(|_| (0, 200))),
+                5,
+            ),
+        ];
+        for (what, found, expected) in table {
+            assert_eq!(found, expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_big_clean_up_is_done_in_steps() {
+        let mut state = State::default();
+        for turn in 0..1_000 {
+            let key = Key::new(&Bucket::new("pods"), &turn.to_string());
+            state.apply(&Txn::one(key, Compare::Any, Op::Put(Bytes::new())));
+        }
+        let mut history = History::new(HistoryLimits::default());
+        history.ask(Revision(900));
+        let mut steps = 0;
+        while history.is_behind(&state) {
+            let dropped = history.step(&mut state, 0, Instant::now());
+            assert!(dropped.len() <= SMALLEST_STEP);
+            steps += 1;
+        }
+        assert_eq!(steps, 900_usize.div_ceil(SMALLEST_STEP));
+        assert_eq!(state.compacted, Revision(900));
     }
 }

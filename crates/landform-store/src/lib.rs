@@ -8,12 +8,31 @@
 //! - [`memory::MemoryStore`] keeps everything in memory: tests, plans, simulations.
 //! - [`embedded::EmbeddedStore`] adds a journal on disk: a write is durable before it is acknowledged.
 //!
+//! # Example
+//! ```
+//! use landform_store::{Bucket, Compare, Key, Op, Revision, Store, Txn, memory::MemoryStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = MemoryStore::new();
+//! let pods = Bucket::new("pods");
+//! let create = Txn::one(Key::new(&pods, "shop/web"), Compare::Absent, Op::Put("{}".into()));
+//! store.commit(create).await?;
+//!
+//! let mut watch = store.watch(&pods, "shop/", Revision::ZERO)?;
+//! let events = watch.next().await?;
+//! assert_eq!(&*events[0].record.key.name, "shop/web");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Guarantees
 //! - A transaction is applied whole or not at all, at one revision.
 //! - An acknowledged transaction survives kill -9 and power loss (embedded).
 //! - A watch delivers each event after its start revision once, in order, without gaps; one that
 //!   falls behind the compacted history ends with [`WatchError::Compacted`], never with a gap.
-//! - Reads never wait for writes.
+//! - Reads never wait for writes. Whoever saw a write acknowledged reads it.
+//! - What is read from disk is what was written, or an error that names what is not (embedded).
 
 pub mod embedded;
 pub mod history;

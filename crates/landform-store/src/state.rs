@@ -293,9 +293,14 @@ impl BucketState {
 
 /// The position of the first event after a revision.
 pub(crate) fn first_after(log: &Vector<Arc<Event>>, revision: Revision) -> usize {
-    // Most callers ask at the very end: a watch that keeps up, a read of the newest state.
-    if log.back().is_none_or(|event| event.revision <= revision) {
-        return log.len();
+    // Most callers ask near the very end: watches that keep up, reads of a recent state.
+    for position in (log.len().saturating_sub(4)..log.len()).rev() {
+        if log
+            .get(position)
+            .is_some_and(|event| event.revision <= revision)
+        {
+            return position + 1;
+        }
     }
     match log.binary_search_by(|event| match event.revision <= revision {
         true => std::cmp::Ordering::Less,

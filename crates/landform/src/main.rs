@@ -1,3 +1,62 @@
-//! The `landform` binary.
+//! The `landform` binary: the command line, and the wiring of the parts.
 
-fn main() {}
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line prints"
+)]
+
+mod data_dir;
+mod logging;
+mod serve;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// One control plane in one binary.
+#[derive(Parser)]
+#[command(name = "landform", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the API server until it is told to stop (SIGTERM or Ctrl-C).
+    Serve(serve::ServeArgs),
+    /// Looks after the data on disk: check, backup, restore, compact.
+    #[command(subcommand)]
+    Store(store::StoreCommand),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Serve(args) => serve::run(args),
+        Command::Store(command) => store::run(command),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {}", chain(&*error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Any error that ends the program.
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// An error with everything that caused it, in one line.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -66,7 +66,9 @@ impl KindRules for SecretRules {
 
 /// Moves `stringData` into `data`, encoded; it is never stored.
 fn merge_string_data(object: &mut Object) {
-    let Some(Value::Object(plain)) = object.remove("stringData") else { return };
+    let Some(Value::Object(plain)) = object.remove("stringData") else {
+        return;
+    };
     let data = object.entry("data").or_insert_with(|| json!({}));
     if data.is_null() {
         *data = json!({});
@@ -93,9 +95,16 @@ fn check_keys(object: &Object, field: &str, errors: &mut Vec<FieldError>) -> usi
             && key.len() <= 253
             && key != "."
             && !key.starts_with("..")
-            && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+            && key
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
         if !fine {
-            errors.push(FieldError::with_value(&path.key(key), FieldReason::Invalid, &json!(key), KEY_HELP));
+            errors.push(FieldError::with_value(
+                &path.key(key),
+                FieldReason::Invalid,
+                &json!(key),
+                KEY_HELP,
+            ));
         }
         bytes += value.as_str().map_or(0, str::len);
     }
@@ -118,11 +127,22 @@ fn check_immutable(object: &Object, old: &Object, fields: &[&str], errors: &mut 
     }
     let detail = "field is immutable when `immutable` is set";
     if object.get("immutable") != Some(&json!(true)) {
-        errors.push(FieldError::new(&FieldPath::of("immutable"), FieldReason::Forbidden, detail));
+        errors.push(FieldError::new(
+            &FieldPath::of("immutable"),
+            FieldReason::Forbidden,
+            detail,
+        ));
     }
     let content = |object: &Object, field: &str| object.get(field).cloned().unwrap_or(json!({}));
-    for field in fields.iter().filter(|field| content(object, field) != content(old, field)) {
-        errors.push(FieldError::new(&FieldPath::of(field), FieldReason::Forbidden, detail));
+    for field in fields
+        .iter()
+        .filter(|field| content(object, field) != content(old, field))
+    {
+        errors.push(FieldError::new(
+            &FieldPath::of(field),
+            FieldReason::Forbidden,
+            detail,
+        ));
     }
 }
 
@@ -136,30 +156,58 @@ mod tests {
 
     fn problems(rules: &dyn KindRules, new: Value, old: Option<Value>) -> Vec<String> {
         let old = old.map(object);
-        rules.validate(&object(new), old.as_ref()).iter().map(ToString::to_string).collect()
+        rules
+            .validate(&object(new), old.as_ref())
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn string_data_ends_up_encoded_in_data() {
         let mut secret = object(json!({"stringData": {"a": "hi"}, "data": {"b": "eA=="}}));
         SecretRules.prepare_create(&mut secret);
-        assert_eq!(Value::Object(secret), json!({"data": {"a": "aGk=", "b": "eA=="}}));
+        assert_eq!(
+            Value::Object(secret),
+            json!({"data": {"a": "aGk=", "b": "eA=="}})
+        );
     }
 
     #[test]
     fn keys_are_checked_and_may_not_stand_in_both_maps() {
-        let found = problems(&ConfigMapRules, json!({"data": {"a b": "", "x": ""}, "binaryData": {"x": ""}}), None);
+        let found = problems(
+            &ConfigMapRules,
+            json!({"data": {"a b": "", "x": ""}, "binaryData": {"x": ""}}),
+            None,
+        );
         assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!(problems(&ConfigMapRules, json!({"data": {"a.b_c-D": "x"}}), None), [""; 0]);
+        assert_eq!(
+            problems(&ConfigMapRules, json!({"data": {"a.b_c-D": "x"}}), None),
+            [""; 0]
+        );
     }
 
     #[test]
     fn an_immutable_map_keeps_its_data() {
         let old = json!({"data": {"a": "1"}, "immutable": true});
         let changed = json!({"data": {"a": "2"}, "immutable": true});
-        assert_eq!(problems(&ConfigMapRules, changed.clone(), Some(old.clone())).len(), 1);
-        assert_eq!(problems(&ConfigMapRules, json!({"data": {"a": "1"}}), Some(old.clone())).len(), 1);
+        assert_eq!(
+            problems(&ConfigMapRules, changed.clone(), Some(old.clone())).len(),
+            1
+        );
+        assert_eq!(
+            problems(
+                &ConfigMapRules,
+                json!({"data": {"a": "1"}}),
+                Some(old.clone())
+            )
+            .len(),
+            1
+        );
         assert_eq!(problems(&ConfigMapRules, old.clone(), Some(old)).len(), 0);
-        assert_eq!(problems(&ConfigMapRules, changed, Some(json!({"data": {}}))).len(), 0);
+        assert_eq!(
+            problems(&ConfigMapRules, changed, Some(json!({"data": {}}))).len(),
+            0
+        );
     }
 }

@@ -27,7 +27,9 @@ impl KindRules for DefinitionRules {
         if meta::is_marked(object) {
             return Vec::new();
         }
-        let mut errors = from_definition(object, Revision::ZERO).err().unwrap_or_default();
+        let mut errors = from_definition(object, Revision::ZERO)
+            .err()
+            .unwrap_or_default();
         if let Some(old) = old {
             for field in ["group", "scope"] {
                 immutable(object, old, &["spec", field], &mut errors);
@@ -46,7 +48,10 @@ fn at<'a>(object: &'a Object, path: &[&str]) -> &'a Value {
         [first, rest @ ..] => (first, rest),
         [] => return &Value::Null,
     };
-    rest.iter().fold(object.get(*first).unwrap_or(&Value::Null), |value, field| &value[*field])
+    rest.iter().fold(
+        object.get(*first).unwrap_or(&Value::Null),
+        |value, field| &value[*field],
+    )
 }
 
 fn immutable(object: &Object, old: &Object, path: &[&str], errors: &mut Vec<FieldError>) {
@@ -63,8 +68,14 @@ fn immutable(object: &Object, old: &Object, path: &[&str], errors: &mut Vec<Fiel
 
 /// A version that objects may be stored in can't be dropped.
 fn stored_versions_stay(object: &Object, errors: &mut Vec<FieldError>) {
-    let versions = at(object, &["spec", "versions"]).as_array().cloned().unwrap_or_default();
-    let stored = at(object, &["status", "storedVersions"]).as_array().cloned().unwrap_or_default();
+    let versions = at(object, &["spec", "versions"])
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let stored = at(object, &["status", "storedVersions"])
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     for (index, name) in stored.iter().enumerate() {
         if !versions.iter().any(|version| version["name"] == *name) {
             errors.push(FieldError::with_value(
@@ -86,7 +97,11 @@ fn fill_names(object: &mut Object) {
     else {
         return;
     };
-    let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let kind = names
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     let absent = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or("").is_empty();
     if absent(names.get("singular")) {
         names.insert("singular".into(), json!(kind.to_lowercase()));
@@ -95,7 +110,8 @@ fn fill_names(object: &mut Object) {
         names.insert("listKind".into(), json!(format!("{kind}List")));
     }
     if let Some(Value::Object(spec)) = object.get_mut("spec") {
-        spec.entry("conversion").or_insert_with(|| json!({"strategy": "None"}));
+        spec.entry("conversion")
+            .or_insert_with(|| json!({"strategy": "None"}));
     }
 }
 
@@ -103,7 +119,10 @@ fn fill_names(object: &mut Object) {
 /// from the names that other kinds have already taken.
 pub fn settle(object: &mut Object, kinds: &Kinds, now: &str) {
     let name = meta::name(object).to_owned();
-    let group = at(object, &["spec", "group"]).as_str().unwrap_or_default().to_owned();
+    let group = at(object, &["spec", "group"])
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     let names: DefinitionNames =
         serde_json::from_value(at(object, &["spec", "names"]).clone()).unwrap_or_default();
     let taken = taken_name(&name, &group, &names, kinds);
@@ -119,7 +138,10 @@ pub fn settle(object: &mut Object, kinds: &Kinds, now: &str) {
     let marked = meta::is_marked(object);
 
     let status = object.entry("status").or_insert_with(|| json!({}));
-    let mut stored = status["storedVersions"].as_array().cloned().unwrap_or_default();
+    let mut stored = status["storedVersions"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     for version in storage {
         if !stored.contains(&version) {
             stored.push(version);
@@ -129,9 +151,23 @@ pub fn settle(object: &mut Object, kinds: &Kinds, now: &str) {
     match &taken {
         None => {
             status["acceptedNames"] = accepted;
-            set_condition(status, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
+            set_condition(
+                status,
+                "NamesAccepted",
+                "True",
+                "NoConflicts",
+                "no conflicts found",
+                now,
+            );
             let message = "the initial names have been accepted";
-            set_condition(status, "Established", "True", "InitialNamesAccepted", message, now);
+            set_condition(
+                status,
+                "Established",
+                "True",
+                "InitialNamesAccepted",
+                message,
+                now,
+            );
         }
         Some((reason, message)) => {
             if status["acceptedNames"].is_null() {
@@ -146,7 +182,14 @@ pub fn settle(object: &mut Object, kinds: &Kinds, now: &str) {
     }
     if marked {
         let message = "CustomResource deletion is in progress";
-        set_condition(status, "Terminating", "True", "InstanceDeletionInProgress", message, now);
+        set_condition(
+            status,
+            "Terminating",
+            "True",
+            "InstanceDeletionInProgress",
+            message,
+            now,
+        );
     }
 }
 
@@ -157,16 +200,30 @@ fn taken_name(
     names: &DefinitionNames,
     kinds: &Kinds,
 ) -> Option<(&'static str, String)> {
-    let others = kinds.definitions().values().filter(|d| d.name != own && d.established);
+    let others = kinds
+        .definitions()
+        .values()
+        .filter(|d| d.name != own && d.established);
     let mut plurals = Vec::new();
     let mut kind_names = Vec::new();
     for other in others.filter(|other| other.group == group) {
-        plurals.extend([&other.names.plural, &other.names.singular].map(|n| (n.clone(), &other.name)));
-        plurals.extend(other.names.short_names.iter().map(|n| (n.clone(), &other.name)));
-        kind_names.extend([&other.names.kind, &other.names.list_kind].map(|n| (n.clone(), &other.name)));
+        plurals
+            .extend([&other.names.plural, &other.names.singular].map(|n| (n.clone(), &other.name)));
+        plurals.extend(
+            other
+                .names
+                .short_names
+                .iter()
+                .map(|n| (n.clone(), &other.name)),
+        );
+        kind_names
+            .extend([&other.names.kind, &other.names.list_kind].map(|n| (n.clone(), &other.name)));
     }
     let conflict = |wanted: &str, taken: &[(String, &String)]| {
-        taken.iter().find(|(name, _)| name == wanted).map(|(_, by)| format!("{wanted:?} is already in use by {by}"))
+        taken
+            .iter()
+            .find(|(name, _)| name == wanted)
+            .map(|(_, by)| format!("{wanted:?} is already in use by {by}"))
     };
     if let Some(message) = conflict(&names.plural, &plurals) {
         return Some(("PluralConflict", message));
@@ -189,11 +246,21 @@ fn taken_name(
 }
 
 fn condition<'a>(object: &'a Object, type_: &str) -> Option<&'a Value> {
-    at(object, &["status", "conditions"]).as_array()?.iter().find(|c| c["type"] == type_)
+    at(object, &["status", "conditions"])
+        .as_array()?
+        .iter()
+        .find(|c| c["type"] == type_)
 }
 
 /// Sets one condition; its transition time moves only when its status changes.
-fn set_condition(status: &mut Value, type_: &str, value: &str, reason: &str, message: &str, now: &str) {
+fn set_condition(
+    status: &mut Value,
+    type_: &str,
+    value: &str,
+    reason: &str,
+    message: &str,
+    now: &str,
+) {
     let mut list = status["conditions"].as_array().cloned().unwrap_or_default();
     let fresh = json!({
         "type": type_, "status": value, "reason": reason, "message": message, "lastTransitionTime": now,

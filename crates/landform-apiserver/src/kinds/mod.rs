@@ -40,7 +40,9 @@ pub fn rules_of(group: &str, kind: &str) -> &'static dyn KindRules {
         ("", "ConfigMap") => &config::ConfigMapRules,
         ("", "Secret") => &config::SecretRules,
         ("", "Pod") => &workload::PodRules,
-        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet") => &workload::SelectorRules,
+        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet") => {
+            &workload::SelectorRules
+        }
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &definition::DefinitionRules,
         _ => &Plain,
     }

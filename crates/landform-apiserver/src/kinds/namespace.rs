@@ -37,7 +37,9 @@ fn label_with_name(object: &mut Object) {
     if name.is_empty() {
         return;
     }
-    let labels = meta::metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
+    let labels = meta::metadata_mut(object)
+        .entry("labels")
+        .or_insert_with(|| json!({}));
     if labels.is_null() {
         *labels = json!({});
     }

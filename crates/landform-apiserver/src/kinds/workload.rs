@@ -29,7 +29,9 @@ impl KindRules for SelectorRules {
 
     fn validate(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        let Some(spec) = object.get("spec") else { return errors };
+        let Some(spec) = object.get("spec") else {
+            return errors;
+        };
         let selector = &spec["selector"];
         let labels = &spec["template"]["metadata"]["labels"];
         for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
@@ -43,7 +45,9 @@ impl KindRules for SelectorRules {
             }
         }
         if let Some(old) = old
-            && old.get("spec").is_some_and(|old| old["selector"] != *selector)
+            && old
+                .get("spec")
+                .is_some_and(|old| old["selector"] != *selector)
         {
             errors.push(FieldError::with_value(
                 &FieldPath::of("spec.selector"),
@@ -57,7 +61,11 @@ impl KindRules for SelectorRules {
 }
 
 fn default_template(object: &mut Object) {
-    if let Some(spec) = object.get_mut("spec").and_then(|spec| spec.get_mut("template")).and_then(|template| template.get_mut("spec")) {
+    if let Some(spec) = object
+        .get_mut("spec")
+        .and_then(|spec| spec.get_mut("template"))
+        .and_then(|template| template.get_mut("spec"))
+    {
         default_pull_policies(spec);
     }
 }
@@ -65,11 +73,27 @@ fn default_template(object: &mut Object) {
 /// A container without a pull policy gets the one that its image's tag calls for.
 fn default_pull_policies(pod_spec: &mut Value) {
     for field in ["containers", "initContainers"] {
-        for container in pod_spec.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten() {
-            let Some(container) = container.as_object_mut() else { continue };
-            let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
-            let policy = if follows_latest(image) { "Always" } else { "IfNotPresent" };
-            container.entry("imagePullPolicy").or_insert_with(|| json!(policy));
+        for container in pod_spec
+            .get_mut(field)
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            let Some(container) = container.as_object_mut() else {
+                continue;
+            };
+            let image = container
+                .get("image")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let policy = if follows_latest(image) {
+                "Always"
+            } else {
+                "IfNotPresent"
+            };
+            container
+                .entry("imagePullPolicy")
+                .or_insert_with(|| json!(policy));
         }
     }
 }
@@ -115,6 +139,11 @@ mod tests {
         let fine = deployment("a", "a");
         assert_eq!(SelectorRules.validate(&fine, Some(&fine)), []);
         assert_eq!(SelectorRules.validate(&deployment("a", "b"), None).len(), 1);
-        assert_eq!(SelectorRules.validate(&deployment("b", "b"), Some(&fine)).len(), 1);
+        assert_eq!(
+            SelectorRules
+                .validate(&deployment("b", "b"), Some(&fine))
+                .len(),
+            1
+        );
     }
 }

@@ -10,9 +10,8 @@ use crate::error::Result;
 use crate::object::meta;
 use crate::registry::Resource;
 use crate::server::ApiServer;
-use crate::verbs::Place;
-use crate::verbs::delete_options_for_content;
 use crate::verbs::write::decoded;
+use crate::verbs::{DeleteOptions, Place, Policy};
 
 /// So many deletes are under way at once: enough that commits are shared.
 const AT_ONCE: usize = 64;
@@ -29,16 +28,26 @@ pub(super) struct Left {
 
 impl ApiServer {
     /// Deletes every object of a resource below a prefix and says what is left.
-    pub(super) async fn empty(&self, resource: &Arc<Resource>, prefix: &str) -> Result<Option<Left>> {
+    pub(super) async fn empty(
+        &self,
+        resource: &Arc<Resource>,
+        prefix: &str,
+    ) -> Result<Option<Left>> {
         let records = self.records(resource, prefix).await?;
         if records.is_empty() {
             return Ok(None);
         }
-        let deletes = records.iter().map(|record| self.delete_record(resource, record));
-        let mut results = futures::stream::iter(deletes).buffer_unordered(AT_ONCE);
+        let deletes = records.into_iter().map(|record| {
+            let (server, resource) = (self.clone(), resource.clone());
+            async move { server.delete_record(&resource, &record).await }
+        });
+        let mut results = futures::stream::iter(deletes)
+            .buffer_unordered(AT_ONCE)
+            .boxed();
         while let Some(result) = results.next().await {
             result?;
         }
+        drop(results);
         let left = self.records(resource, prefix).await?;
         if left.is_empty() {
             return Ok(None);
@@ -49,7 +58,11 @@ impl ApiServer {
                 *finalizers.entry(finalizer.to_owned()).or_default() += 1;
             }
         }
-        Ok(Some(Left { resource: resource.bucket.to_string(), count: left.len(), finalizers }))
+        Ok(Some(Left {
+            resource: resource.bucket.to_string(),
+            count: left.len(),
+            finalizers,
+        }))
     }
 
     async fn delete_record(&self, resource: &Arc<Resource>, record: &Record) -> Result<()> {
@@ -59,7 +72,10 @@ impl ApiServer {
             namespace: namespace.to_owned(),
             name: Some(name.to_owned()),
         };
-        match self.delete_one(&place, &delete_options_for_content()).await {
+        match self
+            .delete_one(&place, &DeleteOptions::internal(Policy::Background))
+            .await
+        {
             Ok(_) => Ok(()),
             Err(error) if is_settled(&error) => Ok(()),
             Err(error) => Err(error),
@@ -79,6 +95,9 @@ impl ApiServer {
 
     pub(super) async fn names_in(&self, resource: &Resource) -> Result<Vec<String>> {
         let records = self.records(resource, "").await?;
-        Ok(records.iter().map(|record| record.key.name.to_string()).collect())
+        Ok(records
+            .iter()
+            .map(|record| record.key.name.to_string())
+            .collect())
     }
 }

@@ -13,7 +13,10 @@ use crate::verbs::Change;
 use crate::verbs::Place;
 use crate::verbs::write::WriteOptions;
 
-const WRITE: WriteOptions = WriteOptions { dry_run: false, validation: FieldValidation::Ignore };
+const WRITE: WriteOptions = WriteOptions {
+    dry_run: false,
+    validation: FieldValidation::Ignore,
+};
 
 impl ApiServer {
     pub(super) async fn look_at_definition(&self, definition: &Object) -> Result<()> {
@@ -25,7 +28,11 @@ impl ApiServer {
         if marked && !self.empty_definition(&name).await? {
             return Ok(());
         }
-        let place = Place { resource: self.definitions(), namespace: String::new(), name: Some(name.clone()) };
+        let place = Place {
+            resource: self.definitions(),
+            namespace: String::new(),
+            name: Some(name.clone()),
+        };
         let result = self
             .modify(&place, Part::Main, &WRITE, Vec::new(), |_, record| {
                 let stored = crate::verbs::write::decoded(record)?;
@@ -35,7 +42,11 @@ impl ApiServer {
                 } else {
                     self.settle(&place.resource, &mut object);
                 }
-                Ok(if object == stored { Change::Keep } else { Change::Marked(object) })
+                Ok(if object == stored {
+                    Change::Keep
+                } else {
+                    Change::Marked(object)
+                })
             })
             .await;
         match result {
@@ -49,8 +60,9 @@ impl ApiServer {
     /// Deletes the objects of a definition; says whether none is left.
     async fn empty_definition(&self, name: &str) -> Result<bool> {
         let kinds = self.shared.registry.kinds();
-        let Some(definition) = kinds.definitions().get(name) else { return Ok(true) };
-        let Some(resource) = definition.resources.first() else { return Ok(true) };
-        Ok(self.empty(resource, "").await?.is_none())
+        let Some(definition) = kinds.definitions().get(name) else {
+            return Ok(true);
+        };
+        Ok(self.empty(&definition.stored, "").await?.is_none())
     }
 }

@@ -8,6 +8,8 @@ mod content;
 mod definitions;
 mod namespaces;
 
+pub(crate) use namespaces::UNDELETABLE;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -56,9 +58,15 @@ impl ApiServer {
         self.builtin("apiextensions.k8s.io", "customresourcedefinitions")
     }
 
-    #[expect(clippy::expect_used, reason = "only for kinds that the server is built with")]
+    #[expect(
+        clippy::expect_used,
+        reason = "only for kinds that the server is built with"
+    )]
     pub(crate) fn builtin(&self, group: &str, plural: &str) -> Arc<Resource> {
-        self.shared.registry.find(group, "v1", plural).expect("a built-in kind")
+        self.shared
+            .registry
+            .find(group, "v1", plural)
+            .expect("a built-in kind")
     }
 
     /// Does the housekeeping until the server stops.
@@ -113,6 +121,12 @@ impl ApiServer {
             queue.push(Item::Namespace(key.name.to_string()));
         } else if key.bucket == self.definitions().bucket {
             queue.push(Item::Definition(key.name.to_string()));
+            if event.kind == EventKind::Deleted {
+                // Its names are free again; others may have waited for them.
+                for name in self.shared.registry.kinds().definitions().keys() {
+                    queue.push(Item::Definition(name.clone()));
+                }
+            }
         } else if event.kind == EventKind::Deleted {
             // It may have been the last one that a namespace or a definition waited for.
             if let Some((namespace, _)) = key.name.split_once('/') {
@@ -128,7 +142,9 @@ impl ApiServer {
             Item::Definition(name) => (self.definitions(), name),
         };
         let key = resource.key("", name);
-        let Some(record) = self.shared.store.get(&key).await? else { return Ok(()) };
+        let Some(record) = self.shared.store.get(&key).await? else {
+            return Ok(());
+        };
         let object = crate::verbs::write::decoded(&record)?;
         match item {
             Item::Namespace(_) => self.look_at_namespace(&object).await,
@@ -140,5 +156,8 @@ impl ApiServer {
 /// Whether an error only says that somebody else was faster.
 fn is_settled(error: &ApiError) -> bool {
     use crate::error::Reason;
-    matches!(error.reason(), Reason::NotFound | Reason::AlreadyExists | Reason::Conflict)
+    matches!(
+        error.reason(),
+        Reason::NotFound | Reason::AlreadyExists | Reason::Conflict
+    )
 }

@@ -10,8 +10,8 @@ use crate::object::rules::Part;
 use crate::object::{Object, meta};
 use crate::request::query::FieldValidation;
 use crate::server::ApiServer;
-use crate::verbs::Place;
 use crate::verbs::Change;
+use crate::verbs::Place;
 use crate::verbs::write::WriteOptions;
 
 /// Present from the first start.
@@ -21,13 +21,17 @@ pub(crate) const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-publi
 /// Where clients in a namespace find the server's CA.
 const CA_CONFIG_MAP: &str = "kube-root-ca.crt";
 
-const WRITE: WriteOptions = WriteOptions { dry_run: false, validation: FieldValidation::Ignore };
+const WRITE: WriteOptions = WriteOptions {
+    dry_run: false,
+    validation: FieldValidation::Ignore,
+};
 
 impl ApiServer {
     /// Creates the namespaces that every server has.
     pub(crate) async fn ensure_namespaces(&self) -> Result<()> {
         for name in NAMESPACES {
-            self.ensure(&self.namespaces(), "", json!({"metadata": {"name": name}})).await?;
+            self.ensure(&self.namespaces(), "", json!({"metadata": {"name": name}}))
+                .await?;
         }
         Ok(())
     }
@@ -38,7 +42,12 @@ impl ApiServer {
             return self.empty_namespace(namespace).await;
         }
         let accounts = self.builtin("", "serviceaccounts");
-        self.ensure(&accounts, name, json!({"metadata": {"name": "default", "namespace": name}})).await?;
+        self.ensure(
+            &accounts,
+            name,
+            json!({"metadata": {"name": "default", "namespace": name}}),
+        )
+        .await?;
         if let Some(ca) = &self.shared.config.ca_certificate {
             let map = json!({
                 "metadata": {
@@ -47,7 +56,8 @@ impl ApiServer {
                 },
                 "data": {"ca.crt": ca},
             });
-            self.ensure(&self.builtin("", "configmaps"), name, map).await?;
+            self.ensure(&self.builtin("", "configmaps"), name, map)
+                .await?;
         }
         Ok(())
     }
@@ -66,7 +76,11 @@ impl ApiServer {
         }
         let done = left.is_empty();
         let part = if done { Part::Finalize } else { Part::Status };
-        let place = Place { resource: self.namespaces(), namespace: String::new(), name: Some(name) };
+        let place = Place {
+            resource: self.namespaces(),
+            namespace: String::new(),
+            name: Some(name),
+        };
         let conditions = remaining(&left);
         let now = self.now();
         let result = self
@@ -77,7 +91,11 @@ impl ApiServer {
                 } else {
                     set_conditions(&mut object, &conditions, &now);
                 }
-                Ok(if object == *shown { Change::Keep } else { Change::Sent(object) })
+                Ok(if object == *shown {
+                    Change::Keep
+                } else {
+                    Change::Sent(object)
+                })
             })
             .await;
         match result {
@@ -89,21 +107,28 @@ impl ApiServer {
 }
 
 fn drop_own_finalizer(object: &mut Object) {
-    if let Some(Value::Array(list)) = object.get_mut("spec").and_then(|spec| spec.get_mut("finalizers")) {
+    if let Some(Value::Array(list)) = object
+        .get_mut("spec")
+        .and_then(|spec| spec.get_mut("finalizers"))
+    {
         list.retain(|finalizer| finalizer != FINALIZER_NAMESPACE);
     }
 }
 
 /// Why a namespace is still there: type, reason, message of each condition.
 fn remaining(left: &[Left]) -> [(&'static str, &'static str, String); 2] {
-    let content: Vec<String> =
-        left.iter().map(|left| format!("{} has {} resource instances", left.resource, left.count)).collect();
+    let content: Vec<String> = left
+        .iter()
+        .map(|left| format!("{} has {} resource instances", left.resource, left.count))
+        .collect();
     let mut finalizers = std::collections::BTreeMap::<&str, usize>::new();
     for (finalizer, count) in left.iter().flat_map(|left| &left.finalizers) {
         *finalizers.entry(finalizer).or_default() += count;
     }
-    let holders: Vec<String> =
-        finalizers.iter().map(|(finalizer, count)| format!("{finalizer} in {count} resource instances")).collect();
+    let holders: Vec<String> = finalizers
+        .iter()
+        .map(|(finalizer, count)| format!("{finalizer} in {count} resource instances"))
+        .collect();
     [
         (
             "NamespaceContentRemaining",
@@ -113,7 +138,10 @@ fn remaining(left: &[Left]) -> [(&'static str, &'static str, String); 2] {
         (
             "NamespaceFinalizersRemaining",
             "SomeFinalizersRemain",
-            format!("Some content in the namespace has finalizers remaining: {}", holders.join(", ")),
+            format!(
+                "Some content in the namespace has finalizers remaining: {}",
+                holders.join(", ")
+            ),
         ),
     ]
 }
@@ -122,8 +150,12 @@ fn set_conditions(object: &mut Object, conditions: &[(&str, &str, String)], now:
     let status = object.entry("status").or_insert_with(|| json!({}));
     let mut list = status["conditions"].as_array().cloned().unwrap_or_default();
     for (type_, reason, message) in conditions {
-        let found = list.iter().position(|condition| condition["type"] == *type_);
-        let since = found.map_or(json!(now), |index| list[index]["lastTransitionTime"].clone());
+        let found = list
+            .iter()
+            .position(|condition| condition["type"] == *type_);
+        let since = found.map_or(json!(now), |index| {
+            list[index]["lastTransitionTime"].clone()
+        });
         let fresh = json!({
             "type": type_, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since,
         });

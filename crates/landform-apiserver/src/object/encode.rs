@@ -85,7 +85,9 @@ pub fn opening(stored: &[u8]) -> Option<Opening<'_>> {
 /// The length of a JSON string without escapes, with its quotes.
 fn quoted_length(text: &[u8]) -> Option<usize> {
     let inner = text.strip_prefix(b"\"")?;
-    let end = inner.iter().position(|byte| *byte == b'"' || *byte == b'\\')?;
+    let end = inner
+        .iter()
+        .position(|byte| *byte == b'"' || *byte == b'\\')?;
     (inner[end] == b'"').then_some(end + 2)
 }
 
@@ -164,7 +166,9 @@ mod tests {
 
     #[test]
     fn an_object_without_metadata_fields_is_still_valid_json() {
-        let stored = stored(&object(json!({"apiVersion": "v1", "kind": "K", "metadata": {}})));
+        let stored = stored(&object(
+            json!({"apiVersion": "v1", "kind": "K", "metadata": {}}),
+        ));
         let value: Value = serde_json::from_slice(&served(&stored, 1, None)).unwrap();
         assert_eq!(value["metadata"], json!({"resourceVersion": "1"}));
     }
@@ -175,7 +179,9 @@ mod tests {
             any::<bool>().prop_map(Value::from),
             any::<i64>().prop_map(Value::from),
             any::<u64>().prop_map(Value::from),
-            any::<f64>().prop_filter("finite", |f| f.is_finite()).prop_map(Value::from),
+            any::<f64>()
+                .prop_filter("finite", |f| f.is_finite())
+                .prop_map(Value::from),
             ".*".prop_map(Value::from),
         ];
         leaf.prop_recursive(4, 32, 6, |inner| {

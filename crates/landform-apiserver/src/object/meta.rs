@@ -12,7 +12,10 @@ use super::Object;
 #[must_use]
 pub fn metadata(object: &Object) -> &Map<String, Value> {
     static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
-    object.get("metadata").and_then(Value::as_object).unwrap_or(&EMPTY)
+    object
+        .get("metadata")
+        .and_then(Value::as_object)
+        .unwrap_or(&EMPTY)
 }
 
 /// The metadata, made when there is none.
@@ -30,7 +33,10 @@ pub fn metadata_mut(object: &mut Object) -> &mut Map<String, Value> {
 /// A text field of the metadata; empty when absent.
 #[must_use]
 pub fn text<'a>(object: &'a Object, field: &str) -> &'a str {
-    metadata(object).get(field).and_then(Value::as_str).unwrap_or_default()
+    metadata(object)
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// Sets a text field of the metadata, or removes it when the text is empty.
@@ -63,7 +69,10 @@ pub fn uid(object: &Object) -> &str {
 /// `metadata.generation`; zero when absent.
 #[must_use]
 pub fn generation(object: &Object) -> i64 {
-    metadata(object).get("generation").and_then(Value::as_i64).unwrap_or_default()
+    metadata(object)
+        .get("generation")
+        .and_then(Value::as_i64)
+        .unwrap_or_default()
 }
 
 /// Whether the object is marked for deletion (G2).
@@ -85,7 +94,9 @@ pub fn finalizers(object: &Object) -> Vec<&str> {
 /// Adds a finalizer unless it is there.
 pub fn add_finalizer(object: &mut Object, finalizer: &str) {
     if !finalizers(object).contains(&finalizer) {
-        let list = metadata_mut(object).entry("finalizers").or_insert_with(|| json!([]));
+        let list = metadata_mut(object)
+            .entry("finalizers")
+            .or_insert_with(|| json!([]));
         if let Value::Array(list) = list {
             list.push(json!(finalizer));
         } else {
@@ -97,7 +108,9 @@ pub fn add_finalizer(object: &mut Object, finalizer: &str) {
 /// Removes a finalizer; says whether it was there.
 pub fn remove_finalizer(object: &mut Object, finalizer: &str) -> bool {
     let metadata = metadata_mut(object);
-    let Some(Value::Array(list)) = metadata.get_mut("finalizers") else { return false };
+    let Some(Value::Array(list)) = metadata.get_mut("finalizers") else {
+        return false;
+    };
     let before = list.len();
     list.retain(|entry| entry.as_str() != Some(finalizer));
     let removed = list.len() < before;

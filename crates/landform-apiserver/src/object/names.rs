@@ -82,7 +82,9 @@ fn is_qualified_part(part: &str) -> bool {
             part.len() <= 63
                 && first.is_ascii_alphanumeric()
                 && last.is_ascii_alphanumeric()
-                && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+                && bytes
+                    .iter()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
         }
         _ => false,
     }
@@ -105,9 +107,21 @@ pub fn check_metadata(metadata: &serde_json::Map<String, Value>) -> Vec<FieldErr
     let root = FieldPath::of("metadata");
     let mut errors = Vec::new();
     check_labels(metadata.get("labels"), &root.field("labels"), &mut errors);
-    check_annotations(metadata.get("annotations"), &root.field("annotations"), &mut errors);
-    check_finalizers(metadata.get("finalizers"), &root.field("finalizers"), &mut errors);
-    check_owners(metadata.get("ownerReferences"), &root.field("ownerReferences"), &mut errors);
+    check_annotations(
+        metadata.get("annotations"),
+        &root.field("annotations"),
+        &mut errors,
+    );
+    check_finalizers(
+        metadata.get("finalizers"),
+        &root.field("finalizers"),
+        &mut errors,
+    );
+    check_owners(
+        metadata.get("ownerReferences"),
+        &root.field("ownerReferences"),
+        &mut errors,
+    );
     errors
 }
 
@@ -115,7 +129,12 @@ pub fn check_metadata(metadata: &serde_json::Map<String, Value>) -> Vec<FieldErr
 pub fn check_labels(labels: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
     for (key, value) in strings(labels, path, errors) {
         if !is_qualified_name(key) {
-            errors.push(FieldError::with_value(path, FieldReason::Invalid, &json!(key), KEY_HELP));
+            errors.push(FieldError::with_value(
+                path,
+                FieldReason::Invalid,
+                &json!(key),
+                KEY_HELP,
+            ));
         }
         if !is_label_value(value) {
             errors.push(FieldError::with_value(
@@ -133,7 +152,12 @@ fn check_annotations(annotations: Option<&Value>, path: &FieldPath, errors: &mut
     for (key, value) in strings(annotations, path, errors) {
         // Annotation keys may be written in any case, label keys may not have upper-case prefixes.
         if !is_qualified_name(&key.to_ascii_lowercase()) {
-            errors.push(FieldError::with_value(path, FieldReason::Invalid, &json!(key), KEY_HELP));
+            errors.push(FieldError::with_value(
+                path,
+                FieldReason::Invalid,
+                &json!(key),
+                KEY_HELP,
+            ));
         }
         bytes += key.len() + value.len();
     }
@@ -170,7 +194,12 @@ fn strings<'a>(
             .collect(),
         Some(other) => {
             let detail = "must be a map of strings";
-            errors.push(FieldError::with_value(path, FieldReason::TypeInvalid, other, detail));
+            errors.push(FieldError::with_value(
+                path,
+                FieldReason::TypeInvalid,
+                other,
+                detail,
+            ));
             Vec::new()
         }
     }
@@ -210,7 +239,10 @@ fn check_owners(owners: Option<&Value>, path: &FieldPath, errors: &mut Vec<Field
                 )),
             }
         }
-        let api_version = owner.get("apiVersion").and_then(Value::as_str).unwrap_or("v1");
+        let api_version = owner
+            .get("apiVersion")
+            .and_then(Value::as_str)
+            .unwrap_or("v1");
         if landform_api::kind::split_api_version(api_version).is_none() {
             errors.push(FieldError::with_value(
                 &path.field("apiVersion"),
@@ -227,7 +259,12 @@ fn check_owners(owners: Option<&Value>, path: &FieldPath, errors: &mut Vec<Field
             ));
         }
         if owner.get("controller").and_then(Value::as_bool) == Some(true) {
-            controllers.push(owner.get("name").and_then(Value::as_str).unwrap_or_default());
+            controllers.push(
+                owner
+                    .get("name")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default(),
+            );
         }
     }
     if controllers.len() > 1 {
@@ -253,7 +290,12 @@ fn list<'a>(
         Some(Value::Array(list)) => list,
         Some(other) => {
             let detail = "must be a list";
-            errors.push(FieldError::with_value(path, FieldReason::TypeInvalid, other, detail));
+            errors.push(FieldError::with_value(
+                path,
+                FieldReason::TypeInvalid,
+                other,
+                detail,
+            ));
             &[]
         }
     }
@@ -264,16 +306,27 @@ mod tests {
     use super::*;
 
     fn problems(metadata: Value) -> Vec<String> {
-        check_metadata(metadata.as_object().unwrap()).iter().map(ToString::to_string).collect()
+        check_metadata(metadata.as_object().unwrap())
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn names_follow_the_rule_of_their_kind() {
         for (rule, good, bad) in [
-            (NameRule::Subdomain, vec!["a", "a-b.c", "0"], vec!["", "A", "a_b", "-a", "a..b", "a."]),
+            (
+                NameRule::Subdomain,
+                vec!["a", "a-b.c", "0"],
+                vec!["", "A", "a_b", "-a", "a..b", "a."],
+            ),
             (NameRule::Label, vec!["a-b"], vec!["a.b", "", "A"]),
             (NameRule::Label1035, vec!["a1"], vec!["1a", "a.b"]),
-            (NameRule::PathSegment, vec!["system:node", "A_B"], vec!["a/b", "..", "a%b", ""]),
+            (
+                NameRule::PathSegment,
+                vec!["system:node", "A_B"],
+                vec!["a/b", "..", "a%b", ""],
+            ),
         ] {
             for name in good {
                 assert_eq!(rule.check(name), None, "{rule:?} {name}");
@@ -314,8 +367,16 @@ mod tests {
             ],
         }));
         assert_eq!(found.len(), 6, "{found:#?}");
-        assert!(found.iter().any(|p| p.starts_with("metadata.labels[n]: Invalid value: 1")));
-        assert!(found.iter().any(|p| p.starts_with("metadata.ownerReferences[0].uid: Required")));
+        assert!(
+            found
+                .iter()
+                .any(|p| p.starts_with("metadata.labels[n]: Invalid value: 1"))
+        );
+        assert!(
+            found
+                .iter()
+                .any(|p| p.starts_with("metadata.ownerReferences[0].uid: Required"))
+        );
         assert!(found.iter().any(|p| p.ends_with("and 2 do: o, p")));
     }
 
@@ -323,6 +384,9 @@ mod tests {
     fn annotations_have_a_total_size() {
         let found = problems(json!({"annotations": {"a": "x".repeat(ANNOTATIONS_BYTES)}}));
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("metadata.annotations: Too long"), "{found:?}");
+        assert!(
+            found[0].starts_with("metadata.annotations: Too long"),
+            "{found:?}"
+        );
     }
 }

@@ -20,7 +20,13 @@ pub enum Part {
 /// Sets what only the server may set on a new object (C1).
 pub fn prepare_create(resource: &Resource, object: &mut Object, uid: &str, now: &str) {
     let metadata = meta::metadata_mut(object);
-    for field in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
+    for field in [
+        "resourceVersion",
+        "selfLink",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+    ] {
         metadata.remove(field);
     }
     metadata.insert("uid".into(), json!(uid));
@@ -56,14 +62,23 @@ pub fn prepare_update(resource: &Resource, object: &mut Object, old: &Object, pa
         metadata.remove(field);
     }
     let old_metadata = meta::metadata(old);
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+    ] {
         match old_metadata.get(field) {
             Some(value) => metadata.insert(field.into(), value.clone()),
             None => metadata.remove(field),
         };
     }
     for field in ["name", "namespace"] {
-        if let (Some(value), true) = (old_metadata.get(field), metadata.get(field).is_none_or(Value::is_null)) {
+        if let (Some(value), true) = (
+            old_metadata.get(field),
+            metadata.get(field).is_none_or(Value::is_null),
+        ) {
             metadata.insert(field.into(), value.clone());
         }
     }
@@ -92,7 +107,9 @@ fn same_spec(resource: &Resource, a: &Object, b: &Object) -> bool {
     };
     let fields = |object: &Object| object.keys().filter(|key| counts(key)).count();
     fields(a) == fields(b)
-        && a.iter().filter(|(key, _)| counts(key)).all(|(key, value)| b.get(key) == Some(value))
+        && a.iter()
+            .filter(|(key, _)| counts(key))
+            .all(|(key, value)| b.get(key) == Some(value))
 }
 
 fn keep_all_but_status(resource: &Resource, object: &mut Object, old: &Object) {
@@ -140,9 +157,18 @@ pub fn check(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<
     let name = meta::name(object);
     if name.is_empty() {
         let detail = "name or generateName is required";
-        errors.push(FieldError::new(&path.field("name"), FieldReason::Required, detail));
+        errors.push(FieldError::new(
+            &path.field("name"),
+            FieldReason::Required,
+            detail,
+        ));
     } else if let (None, Some(problem)) = (old, resource.name_rule.check(name)) {
-        errors.push(FieldError::with_value(&path.field("name"), FieldReason::Invalid, &json!(name), problem));
+        errors.push(FieldError::with_value(
+            &path.field("name"),
+            FieldReason::Invalid,
+            &json!(name),
+            problem,
+        ));
     }
     for field in ["name", "namespace"] {
         if let Some(old) = old
@@ -158,8 +184,10 @@ pub fn check(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<
     }
     if let Some(old) = old.filter(|old| meta::is_marked(old)) {
         let before = meta::finalizers(old);
-        let added: Vec<&str> =
-            meta::finalizers(object).into_iter().filter(|finalizer| !before.contains(finalizer)).collect();
+        let added: Vec<&str> = meta::finalizers(object)
+            .into_iter()
+            .filter(|finalizer| !before.contains(finalizer))
+            .collect();
         if !added.is_empty() {
             errors.push(FieldError::new(
                 &path.field("finalizers"),

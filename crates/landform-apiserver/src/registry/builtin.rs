@@ -12,7 +12,10 @@ use crate::object::names::NameRule;
 /// All built-in kinds.
 pub(super) fn resources() -> &'static [Arc<Resource>] {
     static RESOURCES: LazyLock<Vec<Arc<Resource>>> = LazyLock::new(|| {
-        landform_schema::builtin::kinds().iter().map(|kind| Arc::new(resource(kind))).collect()
+        landform_schema::builtin::kinds()
+            .iter()
+            .map(|kind| Arc::new(resource(kind)))
+            .collect()
     });
     &RESOURCES
 }
@@ -23,7 +26,10 @@ fn resource(kind: &BuiltinKind) -> Resource {
     let (bucket_group, stored_api_version) = if new_events {
         ("", "v1".to_owned())
     } else {
-        (kind.group, landform_api::kind::api_version(kind.group, kind.version))
+        (
+            kind.group,
+            landform_api::kind::api_version(kind.group, kind.version),
+        )
     };
     Resource {
         group: kind.group.into(),
@@ -36,14 +42,18 @@ fn resource(kind: &BuiltinKind) -> Resource {
         categories: kind.categories.iter().map(ToString::to_string).collect(),
         namespaced: kind.namespaced,
         bucket: bucket(bucket_group, kind.plural),
-        presentation: if new_events { Presentation::NewEvents } else { Presentation::AsStored },
+        presentation: if new_events {
+            Presentation::NewEvents
+        } else {
+            Presentation::AsStored
+        },
         stored_api_version,
         schema: kind.schema.clone(),
         status: kind.status,
         scale: kind.scale.as_ref().map(|paths| Scale {
             spec_replicas: field_names(paths.spec_replicas),
             status_replicas: field_names(paths.status_replicas),
-            selector: paths.selector.map(field_names),
+            selector: Some(field_names("spec.selector")),
         }),
         columns: Vec::new(),
         selectable: selectable(kind),
@@ -55,11 +65,18 @@ fn resource(kind: &BuiltinKind) -> Resource {
 
 /// The bucket of a resource.
 pub(super) fn bucket(group: &str, plural: &str) -> Bucket {
-    if group.is_empty() { Bucket::new(plural) } else { Bucket::new(&format!("{plural}.{group}")) }
+    if group.is_empty() {
+        Bucket::new(plural)
+    } else {
+        Bucket::new(&format!("{plural}.{group}"))
+    }
 }
 
 fn field_names(path: &str) -> Vec<String> {
-    path.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    path.split('.')
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn name_rule(kind: &BuiltinKind) -> NameRule {

@@ -29,6 +29,8 @@ pub struct Definition {
     pub terminating: bool,
     /// One for each served version.
     pub resources: Vec<Arc<Resource>>,
+    /// The version that objects are stored in, served or not.
+    pub stored: Arc<Resource>,
 }
 
 /// The names of a custom kind.
@@ -151,32 +153,51 @@ pub fn from_definition(object: &Object, revision: Revision) -> Result<Definition
         Some(Ok(spec)) => spec,
         Some(Err(error)) => {
             let path = FieldPath::of("spec");
-            return Err(vec![FieldError::new(&path, FieldReason::Invalid, error.to_string())]);
+            return Err(vec![FieldError::new(
+                &path,
+                FieldReason::Invalid,
+                error.to_string(),
+            )]);
         }
         None => {
-            return Err(vec![FieldError::new(&FieldPath::of("spec"), FieldReason::Required, "")]);
+            return Err(vec![FieldError::new(
+                &FieldPath::of("spec"),
+                FieldReason::Required,
+                "",
+            )]);
         }
     };
     let mut errors = check(&name, &spec);
     let mut resources = Vec::new();
     let origin = Origin::Custom {
-        definition: Key::new(&bucket("apiextensions.k8s.io", "customresourcedefinitions"), &name),
+        definition: Key::new(
+            &bucket("apiextensions.k8s.io", "customresourcedefinitions"),
+            &name,
+        ),
         revision,
         terminating: meta::is_marked(object),
     };
-    let stored = spec.versions.iter().find(|version| version.storage);
+    let storage = spec.versions.iter().find(|version| version.storage);
+    let mut stored_resource = None;
     for (index, version) in spec.versions.iter().enumerate() {
         let path = FieldPath::of("spec.versions").index(index);
-        let stored_name = stored.map_or("", |stored| stored.name.as_str());
+        let stored_name = storage.map_or("", |storage| storage.name.as_str());
         match resource(&spec, version, stored_name, &origin, &path) {
-            Ok(resource) if version.served => resources.push(Arc::new(resource)),
-            Ok(_) => {}
+            Ok(resource) => {
+                let resource = Arc::new(resource);
+                if version.storage {
+                    stored_resource = Some(resource.clone());
+                }
+                if version.served {
+                    resources.push(resource);
+                }
+            }
             Err(more) => errors.extend(more),
         }
     }
-    if !errors.is_empty() {
+    let Some(stored) = stored_resource.filter(|_| errors.is_empty()) else {
         return Err(errors);
-    }
+    };
     Ok(Definition {
         name,
         group: spec.group,
@@ -184,6 +205,7 @@ pub fn from_definition(object: &Object, revision: Revision) -> Result<Definition
         terminating: meta::is_marked(object),
         names: spec.names,
         resources,
+        stored,
     })
 }
 
@@ -193,7 +215,10 @@ fn condition(object: &Object, type_: &str) -> bool {
         .get("status")
         .and_then(|status| status.get("conditions"))
         .and_then(Value::as_array)
-        .is_some_and(|list| list.iter().any(|c| c["type"] == type_ && c["status"] == "True"))
+        .is_some_and(|list| {
+            list.iter()
+                .any(|c| c["type"] == type_ && c["status"] == "True")
+        })
 }
 
 fn check(name: &str, spec: &Spec) -> Vec<FieldError> {
@@ -225,24 +250,52 @@ fn check(name: &str, spec: &Spec) -> Vec<FieldError> {
         ));
     }
     let names = root.field("names");
-    for (field, value) in [("plural", &spec.names.plural), ("singular", &spec.names.singular)] {
+    for (field, value) in [
+        ("plural", &spec.names.plural),
+        ("singular", &spec.names.singular),
+    ] {
         if let Some(problem) = NameRule::Label1035.check(value) {
-            errors.push(FieldError::with_value(&names.field(field), FieldReason::Invalid, &json!(value), problem));
+            errors.push(FieldError::with_value(
+                &names.field(field),
+                FieldReason::Invalid,
+                &json!(value),
+                problem,
+            ));
         }
     }
-    for (field, value) in [("kind", &spec.names.kind), ("listKind", &spec.names.list_kind)] {
+    for (field, value) in [
+        ("kind", &spec.names.kind),
+        ("listKind", &spec.names.list_kind),
+    ] {
         if let Some(problem) = NameRule::Label1035.check(&value.to_lowercase()) {
-            errors.push(FieldError::with_value(&names.field(field), FieldReason::Invalid, &json!(value), problem));
+            errors.push(FieldError::with_value(
+                &names.field(field),
+                FieldReason::Invalid,
+                &json!(value),
+                problem,
+            ));
         }
     }
     if spec.names.kind == spec.names.list_kind {
-        errors.push(FieldError::new(&names.field("listKind"), FieldReason::Invalid, "kind and listKind may not be the same"));
+        errors.push(FieldError::new(
+            &names.field("listKind"),
+            FieldReason::Invalid,
+            "kind and listKind may not be the same",
+        ));
     }
-    for (field, list) in [("shortNames", &spec.names.short_names), ("categories", &spec.names.categories)] {
+    for (field, list) in [
+        ("shortNames", &spec.names.short_names),
+        ("categories", &spec.names.categories),
+    ] {
         for (index, value) in list.iter().enumerate() {
             if let Some(problem) = NameRule::Label1035.check(value) {
                 let path = names.field(field).index(index);
-                errors.push(FieldError::with_value(&path, FieldReason::Invalid, &json!(value), problem));
+                errors.push(FieldError::with_value(
+                    &path,
+                    FieldReason::Invalid,
+                    &json!(value),
+                    problem,
+                ));
             }
         }
     }
@@ -275,18 +328,40 @@ fn check_versions(spec: &Spec) -> Vec<FieldError> {
     for (index, version) in spec.versions.iter().enumerate() {
         if let Some(problem) = NameRule::Label1035.check(&version.name) {
             let path = path.index(index).field("name");
-            errors.push(FieldError::with_value(&path, FieldReason::Invalid, &json!(version.name), problem));
+            errors.push(FieldError::with_value(
+                &path,
+                FieldReason::Invalid,
+                &json!(version.name),
+                problem,
+            ));
         }
         if !seen.insert(&version.name) {
             let path = path.index(index).field("name");
-            errors.push(FieldError::with_value(&path, FieldReason::Duplicate, &json!(version.name), "must be unique"));
+            errors.push(FieldError::with_value(
+                &path,
+                FieldReason::Duplicate,
+                &json!(version.name),
+                "must be unique",
+            ));
         }
-        if version.schema.as_ref().is_none_or(|schema| schema.open_api_v3_schema.is_null()) {
+        if version
+            .schema
+            .as_ref()
+            .is_none_or(|schema| schema.open_api_v3_schema.is_null())
+        {
             let path = path.index(index).field("schema").field("openAPIV3Schema");
-            errors.push(FieldError::new(&path, FieldReason::Required, "schemas are required"));
+            errors.push(FieldError::new(
+                &path,
+                FieldReason::Required,
+                "schemas are required",
+            ));
         }
     }
-    let storage = spec.versions.iter().filter(|version| version.storage).count();
+    let storage = spec
+        .versions
+        .iter()
+        .filter(|version| version.storage)
+        .count();
     if storage != 1 {
         errors.push(FieldError::new(
             &path,
@@ -304,11 +379,17 @@ fn resource(
     origin: &Origin,
     path: &FieldPath,
 ) -> Result<Resource, Vec<FieldError>> {
-    let open_api = version.schema.as_ref().map(|schema| &schema.open_api_v3_schema);
+    let open_api = version
+        .schema
+        .as_ref()
+        .map(|schema| &schema.open_api_v3_schema);
     let schema = match open_api {
         Some(open_api) if !open_api.is_null() => Schema::from_crd(open_api).map_err(|errors| {
             let prefix = path.field("schema").field("openAPIV3Schema");
-            errors.into_iter().map(|error| below(&prefix, error)).collect::<Vec<_>>()
+            errors
+                .into_iter()
+                .map(|error| below(&prefix, error))
+                .collect::<Vec<_>>()
         })?,
         _ => return Err(Vec::new()),
     };
@@ -335,7 +416,10 @@ fn resource(
         presentation: Presentation::OtherVersion,
         stored_api_version: landform_api::kind::api_version(&spec.group, stored_version),
         schema: Arc::new(schema),
-        status: version.subresources.as_ref().is_some_and(|s| s.status.is_some()),
+        status: version
+            .subresources
+            .as_ref()
+            .is_some_and(|s| s.status.is_some()),
         scale,
         columns,
         selectable,
@@ -354,7 +438,11 @@ fn below(prefix: &FieldPath, error: FieldError) -> FieldError {
     FieldError { path, ..error }
 }
 
-fn columns(version: &DefinitionVersion, path: &FieldPath, errors: &mut Vec<FieldError>) -> Vec<CustomColumn> {
+fn columns(
+    version: &DefinitionVersion,
+    path: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) -> Vec<CustomColumn> {
     let path = path.field("additionalPrinterColumns");
     let mut columns = Vec::new();
     for (index, column) in version.additional_printer_columns.iter().enumerate() {
@@ -378,7 +466,11 @@ fn columns(version: &DefinitionVersion, path: &FieldPath, errors: &mut Vec<Field
     columns
 }
 
-fn selectable(version: &DefinitionVersion, path: &FieldPath, errors: &mut Vec<FieldError>) -> Vec<String> {
+fn selectable(
+    version: &DefinitionVersion,
+    path: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) -> Vec<String> {
     let path = path.field("selectableFields");
     let mut fields = Vec::new();
     for (index, field) in version.selectable_fields.iter().enumerate() {
@@ -395,7 +487,11 @@ fn selectable(version: &DefinitionVersion, path: &FieldPath, errors: &mut Vec<Fi
     fields
 }
 
-fn scale(version: &DefinitionVersion, path: &FieldPath, errors: &mut Vec<FieldError>) -> Option<Scale> {
+fn scale(
+    version: &DefinitionVersion,
+    path: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) -> Option<Scale> {
     let columns = version.subresources.as_ref()?.scale.as_ref()?;
     let path = path.field("subresources").field("scale");
     let mut read = |field: &str, text: &str, starts: &[&str]| {
@@ -405,13 +501,20 @@ fn scale(version: &DefinitionVersion, path: &FieldPath, errors: &mut Vec<FieldEr
                 &path.field(field),
                 FieldReason::Invalid,
                 &json!(text),
-                format!("should be a simple path of field names under .{}", starts.join(" or .")),
+                format!(
+                    "should be a simple path of field names under .{}",
+                    starts.join(" or .")
+                ),
             ));
         }
         names
     };
     let spec_replicas = read("specReplicasPath", &columns.spec_replicas_path, &["spec"]);
-    let status_replicas = read("statusReplicasPath", &columns.status_replicas_path, &["status"]);
+    let status_replicas = read(
+        "statusReplicasPath",
+        &columns.status_replicas_path,
+        &["status"],
+    );
     let selector = columns
         .label_selector_path
         .as_ref()

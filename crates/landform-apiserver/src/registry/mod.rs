@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-pub use custom::{Definition, DefinitionNames, DefinitionVersion, from_definition};
-pub use resource::{CustomColumn, Origin, Presentation, Resource, Scale};
+pub use custom::{Definition, DefinitionNames, from_definition};
+pub use resource::{Origin, Presentation, Resource, Scale};
 
 /// The kinds of the server.
 pub struct Registry {
@@ -32,7 +32,9 @@ impl Registry {
     /// Only the built-in kinds.
     #[must_use]
     pub fn builtin() -> Self {
-        Self { state: ArcSwap::from_pointee(Kinds::new(BTreeMap::new())) }
+        Self {
+            state: ArcSwap::from_pointee(Kinds::new(BTreeMap::new())),
+        }
     }
 
     /// The present kinds.
@@ -74,7 +76,10 @@ impl Registry {
 impl Kinds {
     fn new(definitions: BTreeMap<String, Arc<Definition>>) -> Self {
         let mut resources: Vec<Arc<Resource>> = builtin::resources().to_vec();
-        for definition in definitions.values().filter(|definition| definition.established) {
+        for definition in definitions
+            .values()
+            .filter(|definition| definition.established)
+        {
             resources.extend(definition.resources.iter().cloned());
         }
         let mut groups: BTreeMap<String, BTreeMap<String, Vec<Arc<Resource>>>> = BTreeMap::new();
@@ -99,9 +104,18 @@ impl Kinds {
             .collect();
         let by_path = resources
             .into_iter()
-            .map(|resource| (path_key(&resource.group, &resource.version, &resource.plural), resource))
+            .map(|resource| {
+                (
+                    path_key(&resource.group, &resource.version, &resource.plural),
+                    resource,
+                )
+            })
             .collect();
-        Self { by_path, groups, definitions }
+        Self {
+            by_path,
+            groups,
+            definitions,
+        }
     }
 
     /// The kind that a path names.
@@ -120,7 +134,10 @@ impl Kinds {
     #[must_use]
     pub fn resources(&self, group: &str, version: &str) -> Option<&[Arc<Resource>]> {
         let versions = self.groups.get(group)?;
-        versions.iter().find(|(found, _)| found == version).map(|(_, resources)| resources.as_slice())
+        versions
+            .iter()
+            .find(|(found, _)| found == version)
+            .map(|(_, resources)| resources.as_slice())
     }
 
     /// Every resource once, in its preferred version.
@@ -149,9 +166,15 @@ fn path_key(group: &str, version: &str, plural: &str) -> String {
 /// anything else in alphabetical order. The greater is the more preferred.
 fn version_priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let last = (0, 0, 0, std::cmp::Reverse(version.to_owned()));
-    let Some(rest) = version.strip_prefix('v') else { return last };
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    let Ok(major) = rest[..digits].parse::<u64>() else { return last };
+    let Some(rest) = version.strip_prefix('v') else {
+        return last;
+    };
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let Ok(major) = rest[..digits].parse::<u64>() else {
+        return last;
+    };
     let (stability, minor) = match &rest[digits..] {
         "" => (3, Some(0)),
         suffix => match (suffix.strip_prefix("beta"), suffix.strip_prefix("alpha")) {
@@ -172,19 +195,41 @@ mod tests {
 
     #[test]
     fn versions_are_ordered_by_stability_then_number() {
-        let mut versions =
-            ["foo1", "v1alpha1", "v2", "v1beta1", "v10", "v1beta2", "v11alpha2", "v1", "bar"];
+        let mut versions = [
+            "foo1",
+            "v1alpha1",
+            "v2",
+            "v1beta1",
+            "v10",
+            "v1beta2",
+            "v11alpha2",
+            "v1",
+            "bar",
+        ];
         versions.sort_by_key(|version| std::cmp::Reverse(version_priority(version)));
         assert_eq!(
             versions,
-            ["v10", "v2", "v1", "v1beta2", "v1beta1", "v11alpha2", "v1alpha1", "bar", "foo1"]
+            [
+                "v10",
+                "v2",
+                "v1",
+                "v1beta2",
+                "v1beta1",
+                "v11alpha2",
+                "v1alpha1",
+                "bar",
+                "foo1"
+            ]
         );
     }
 
     #[test]
     fn built_in_kinds_are_found_by_their_path() {
         let registry = Registry::builtin();
-        assert_eq!(registry.find("", "v1", "configmaps").unwrap().kind, "ConfigMap");
+        assert_eq!(
+            registry.find("", "v1", "configmaps").unwrap().kind,
+            "ConfigMap"
+        );
         assert!(registry.find("", "v2", "configmaps").is_none());
         assert!(registry.find("x.io", "v1", "configmaps").is_none());
     }

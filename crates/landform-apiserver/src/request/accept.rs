@@ -48,7 +48,10 @@ pub struct MediaRange<'a> {
 pub fn media_ranges(header: &str) -> impl Iterator<Item = MediaRange<'_>> {
     header.split(',').map(|entry| {
         let mut parts = entry.split(';').map(str::trim);
-        let mut range = MediaRange { media: parts.next().unwrap_or_default(), ..MediaRange::default() };
+        let mut range = MediaRange {
+            media: parts.next().unwrap_or_default(),
+            ..MediaRange::default()
+        };
         for parameter in parts {
             match parameter.split_once('=') {
                 Some(("as", value)) => range.shape = Some(value),
@@ -63,7 +66,9 @@ pub fn media_ranges(header: &str) -> impl Iterator<Item = MediaRange<'_>> {
 
 /// Chooses the first form that the client names and the server has.
 pub fn negotiate(header: Option<&str>) -> Result<Form> {
-    let header = header.filter(|text| !text.trim().is_empty()).unwrap_or("*/*");
+    let header = header
+        .filter(|text| !text.trim().is_empty())
+        .unwrap_or("*/*");
     for range in media_ranges(header) {
         let encoding = match range.media {
             "application/json" | "*/*" | "application/*" | "text/*" => Encoding::Json,
@@ -96,12 +101,18 @@ mod tests {
 
     #[test]
     fn the_first_form_that_the_server_has_is_chosen() {
-        let json = |shape| Form { encoding: Encoding::Json, shape };
+        let json = |shape| Form {
+            encoding: Encoding::Json,
+            shape,
+        };
         for (header, expected) in [
             (None, json(Shape::Full)),
             (Some(""), json(Shape::Full)),
             (Some("*/*"), json(Shape::Full)),
-            (Some("application/vnd.kubernetes.protobuf,application/json"), json(Shape::Full)),
+            (
+                Some("application/vnd.kubernetes.protobuf,application/json"),
+                json(Shape::Full),
+            ),
             (
                 Some("application/json;as=Table;v=v1;g=meta.k8s.io,application/json"),
                 json(Shape::Table),
@@ -116,7 +127,10 @@ mod tests {
             ),
             (
                 Some("application/yaml"),
-                Form { encoding: Encoding::Yaml, shape: Shape::Full },
+                Form {
+                    encoding: Encoding::Yaml,
+                    shape: Shape::Full,
+                },
             ),
         ] {
             assert_eq!(negotiate(header).unwrap(), expected, "{header:?}");

@@ -33,7 +33,11 @@ pub enum BodyForm {
 impl BodyForm {
     /// Reads a `Content-Type`; absent is JSON.
     pub fn from_content_type(header: Option<&str>) -> Result<Self> {
-        let media = header.unwrap_or("application/json").split(';').next().unwrap_or_default();
+        let media = header
+            .unwrap_or("application/json")
+            .split(';')
+            .next()
+            .unwrap_or_default();
         match media.trim() {
             "application/json" | "" | "text/plain" => Ok(Self::Json),
             "application/yaml" | "application/x-yaml" | "text/yaml" => Ok(Self::Yaml),
@@ -52,26 +56,40 @@ pub fn decode(bytes: &[u8], form: BodyForm) -> Result<Decoded> {
     match form {
         BodyForm::Json => decode_json(bytes),
         BodyForm::Yaml => {
-            let text = std::str::from_utf8(bytes)
-                .map_err(|error| ApiError::bad_request(format!("the body is not UTF-8: {error}")))?;
-            let limits = landform_yaml::Limits { max_depth: DEPTH, ..landform_yaml::Limits::default() };
+            let text = std::str::from_utf8(bytes).map_err(|error| {
+                ApiError::bad_request(format!("the body is not UTF-8: {error}"))
+            })?;
+            let limits = landform_yaml::Limits {
+                max_depth: DEPTH,
+                ..landform_yaml::Limits::default()
+            };
             let value = landform_yaml::parse_one(text, &limits).map_err(|error| {
                 ApiError::bad_request(format!("the body is not valid YAML: {error}"))
             })?;
-            Ok(Decoded { value, duplicates: Vec::new() })
+            Ok(Decoded {
+                value,
+                duplicates: Vec::new(),
+            })
         }
     }
 }
 
 /// Decodes JSON.
 pub fn decode_json(bytes: &[u8]) -> Result<Decoded> {
-    let mut walk = Walk { path: String::new(), depth: 0, duplicates: Vec::new() };
+    let mut walk = Walk {
+        path: String::new(),
+        depth: 0,
+        duplicates: Vec::new(),
+    };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Node(&mut walk)
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|error| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?;
-    Ok(Decoded { value, duplicates: walk.duplicates })
+    Ok(Decoded {
+        value,
+        duplicates: walk.duplicates,
+    })
 }
 
 /// Where a decoding walk is, and what it noticed.
@@ -168,7 +186,10 @@ impl<'de> Visitor<'de> for Node<'_> {
 fn enter<E: serde::de::Error>(walk: &mut Walk) -> Result<(), E> {
     walk.depth += 1;
     if walk.depth > DEPTH {
-        return Err(E::custom(format!("nested deeper than {DEPTH} levels at {:?}", walk.path)));
+        return Err(E::custom(format!(
+            "nested deeper than {DEPTH} levels at {:?}",
+            walk.path
+        )));
     }
     Ok(())
 }
@@ -181,7 +202,8 @@ mod tests {
 
     #[test]
     fn numbers_and_text_come_through_unchanged() {
-        let text = r#"{"big":9007199254740993,"huge":18446744073709551615,"n":-5,"f":1.5,"s":"é\n"}"#;
+        let text =
+            r#"{"big":9007199254740993,"huge":18446744073709551615,"n":-5,"f":1.5,"s":"é\n"}"#;
         let decoded = decode_json(text.as_bytes()).unwrap();
         assert_eq!(decoded.value["big"], json!(9_007_199_254_740_993_i64));
         assert_eq!(decoded.value["huge"], json!(u64::MAX));
@@ -201,7 +223,10 @@ mod tests {
         let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
         assert!(decode_json(deep(DEPTH).as_bytes()).is_ok());
         let error = decode_json(deep(DEPTH + 1).as_bytes()).unwrap_err();
-        assert!(error.message().contains("nested deeper than 100"), "{error}");
+        assert!(
+            error.message().contains("nested deeper than 100"),
+            "{error}"
+        );
     }
 
     #[test]

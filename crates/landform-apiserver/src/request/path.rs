@@ -53,7 +53,9 @@ pub struct ObjectsPath {
 /// Takes a path apart. Percent-escapes in segments are decoded; a bad escape leads nowhere.
 #[must_use]
 pub fn parse(path: &str) -> Target {
-    let Some(segments) = segments(path) else { return Target::Unknown };
+    let Some(segments) = segments(path) else {
+        return Target::Unknown;
+    };
     let parts: Vec<&str> = segments.iter().map(String::as_str).collect();
     match parts.as_slice() {
         [] => Target::Index,
@@ -88,9 +90,11 @@ fn objects(group: &str, version: &str, rest: &[&str]) -> Target {
     let owned = |text: &str| Some(text.to_owned());
     let path = match rest {
         // A namespace itself, and its own subresources.
-        ["namespaces", name] if group.is_empty() => {
-            ObjectsPath { resource: "namespaces".into(), name: owned(name), ..base }
-        }
+        ["namespaces", name] if group.is_empty() => ObjectsPath {
+            resource: "namespaces".into(),
+            name: owned(name),
+            ..base
+        },
         ["namespaces", name, subresource @ ("status" | "finalize")] if group.is_empty() => {
             ObjectsPath {
                 resource: "namespaces".into(),
@@ -99,9 +103,11 @@ fn objects(group: &str, version: &str, rest: &[&str]) -> Target {
                 ..base
             }
         }
-        ["namespaces", namespace, resource] => {
-            ObjectsPath { resource: (*resource).into(), namespace: owned(namespace), ..base }
-        }
+        ["namespaces", namespace, resource] => ObjectsPath {
+            resource: (*resource).into(),
+            namespace: owned(namespace),
+            ..base
+        },
         ["namespaces", namespace, resource, name] => ObjectsPath {
             resource: (*resource).into(),
             namespace: owned(namespace),
@@ -115,10 +121,15 @@ fn objects(group: &str, version: &str, rest: &[&str]) -> Target {
             subresource: owned(subresource),
             ..base
         },
-        [resource] => ObjectsPath { resource: (*resource).into(), ..base },
-        [resource, name] => {
-            ObjectsPath { resource: (*resource).into(), name: owned(name), ..base }
-        }
+        [resource] => ObjectsPath {
+            resource: (*resource).into(),
+            ..base
+        },
+        [resource, name] => ObjectsPath {
+            resource: (*resource).into(),
+            name: owned(name),
+            ..base
+        },
         [resource, name, subresource] => ObjectsPath {
             resource: (*resource).into(),
             name: owned(name),
@@ -131,7 +142,10 @@ fn objects(group: &str, version: &str, rest: &[&str]) -> Target {
 }
 
 fn segments(path: &str) -> Option<Vec<String>> {
-    path.split('/').filter(|segment| !segment.is_empty()).map(percent_decode).collect()
+    path.split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(percent_decode)
+        .collect()
 }
 
 /// Decodes `%41`; `None` for a broken escape or text that isn't UTF-8.
@@ -176,10 +190,34 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         for (path, resource, namespace, name, subresource) in [
             ("/api/v1/namespaces", "/v1/namespaces", None, None, None),
-            ("/api/v1/namespaces/a", "/v1/namespaces", None, some("a"), None),
-            ("/api/v1/namespaces/a/finalize", "/v1/namespaces", None, some("a"), some("finalize")),
-            ("/api/v1/namespaces/a/configmaps", "/v1/configmaps", some("a"), None, None),
-            ("/api/v1/namespaces/a/configmaps/b", "/v1/configmaps", some("a"), some("b"), None),
+            (
+                "/api/v1/namespaces/a",
+                "/v1/namespaces",
+                None,
+                some("a"),
+                None,
+            ),
+            (
+                "/api/v1/namespaces/a/finalize",
+                "/v1/namespaces",
+                None,
+                some("a"),
+                some("finalize"),
+            ),
+            (
+                "/api/v1/namespaces/a/configmaps",
+                "/v1/configmaps",
+                some("a"),
+                None,
+                None,
+            ),
+            (
+                "/api/v1/namespaces/a/configmaps/b",
+                "/v1/configmaps",
+                some("a"),
+                some("b"),
+                None,
+            ),
             ("/api/v1/configmaps", "/v1/configmaps", None, None, None),
             (
                 "/apis/x.io/v2/namespaces/a/things/b/status",
@@ -188,8 +226,20 @@ mod tests {
                 some("b"),
                 some("status"),
             ),
-            ("/apis/x.io/v2/clusters/b/scale", "x.io/v2/clusters", None, some("b"), some("scale")),
-            ("/apis/rbac/v1/clusterroles/a%3Ab", "rbac/v1/clusterroles", None, some("a:b"), None),
+            (
+                "/apis/x.io/v2/clusters/b/scale",
+                "x.io/v2/clusters",
+                None,
+                some("b"),
+                some("scale"),
+            ),
+            (
+                "/apis/rbac/v1/clusterroles/a%3Ab",
+                "rbac/v1/clusterroles",
+                None,
+                some("a:b"),
+                None,
+            ),
         ] {
             assert_eq!(
                 object(path),
@@ -204,8 +254,14 @@ mod tests {
         assert_eq!(parse("/"), Target::Index);
         assert_eq!(parse("/readyz/ping"), Target::Health);
         assert_eq!(parse("/apis/apps"), Target::Group("apps".into()));
-        assert_eq!(parse("/api/v1"), Target::Resources(String::new(), "v1".into()));
-        assert_eq!(parse("/openapi/v3/apis/apps/v1"), Target::OpenApiV3("apis/apps/v1".into()));
+        assert_eq!(
+            parse("/api/v1"),
+            Target::Resources(String::new(), "v1".into())
+        );
+        assert_eq!(
+            parse("/openapi/v3/apis/apps/v1"),
+            Target::OpenApiV3("apis/apps/v1".into())
+        );
         assert_eq!(parse("/api/v1/a/b/c/d/e/f"), Target::Unknown);
         assert_eq!(parse("/api/v1/configmaps/%zz"), Target::Unknown);
         assert_eq!(parse("/favicon.ico"), Target::Unknown);

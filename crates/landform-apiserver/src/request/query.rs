@@ -38,7 +38,10 @@ impl Query {
 
     /// All values of a key.
     pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(found, _)| found == key).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(found, _)| found == key)
+            .map(|(_, value)| value.as_str())
     }
 
     /// A yes or no; absent is no.
@@ -52,9 +55,9 @@ impl Query {
             None => Ok(None),
             Some("true" | "1" | "t" | "T" | "True" | "TRUE") => Ok(Some(true)),
             Some("false" | "0" | "f" | "F" | "False" | "FALSE") => Ok(Some(false)),
-            Some(other) => {
-                Err(ApiError::bad_request(format!("{key}={other}: must be true or false")))
-            }
+            Some(other) => Err(ApiError::bad_request(format!(
+                "{key}={other}: must be true or false"
+            ))),
         }
     }
 
@@ -124,9 +127,10 @@ mod tests {
 
     #[test]
     fn values_are_decoded_and_flags_read() {
-        let query =
-            Query::parse(Some("labelSelector=a%3Db%2Cc&watch=1&limit=500&dryRun=All&empty="))
-                .unwrap();
+        let query = Query::parse(Some(
+            "labelSelector=a%3Db%2Cc&watch=1&limit=500&dryRun=All&empty=",
+        ))
+        .unwrap();
         assert_eq!(query.get("labelSelector"), Some("a=b,c"));
         assert!(query.flag("watch").unwrap());
         assert!(!query.flag("absent").unwrap());
@@ -142,7 +146,13 @@ mod tests {
             query.flag("watch").unwrap_err().message(),
             "watch=maybe: must be true or false"
         );
-        assert!(query.number("limit").unwrap_err().message().starts_with("limit=-1"));
+        assert!(
+            query
+                .number("limit")
+                .unwrap_err()
+                .message()
+                .starts_with("limit=-1")
+        );
         assert!(query.dry_run().is_err());
         assert!(Query::parse(Some("a=%zz")).is_err());
     }

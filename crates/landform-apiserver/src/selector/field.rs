@@ -28,8 +28,10 @@ impl FieldSelector {
                     "invalid field selector {part:?}: write FIELD=VALUE, FIELD==VALUE or FIELD!=VALUE"
                 ))
             })?;
-            let known = matches!(requirement.field.as_str(), "metadata.name" | "metadata.namespace")
-                || selectable.contains(&requirement.field);
+            let known = matches!(
+                requirement.field.as_str(),
+                "metadata.name" | "metadata.namespace"
+            ) || selectable.contains(&requirement.field);
             if !known {
                 let mut fields = vec!["metadata.name", "metadata.namespace"];
                 fields.extend(selectable.iter().map(String::as_str));
@@ -62,7 +64,9 @@ impl FieldSelector {
     /// Whether only name and namespace are looked at, which a key tells without the object.
     #[must_use]
     pub fn only_needs_key(&self) -> bool {
-        self.0.iter().all(|requirement| requirement.field.starts_with("metadata."))
+        self.0
+            .iter()
+            .all(|requirement| requirement.field.starts_with("metadata."))
     }
 
     /// Whether an object is selected. `object` is read only for fields beyond its key.
@@ -78,16 +82,20 @@ impl FieldSelector {
             _ => None,
         };
         let key_holds = self.0.iter().all(|requirement| {
-            by_key(requirement).is_none_or(|found| (found == requirement.value) == requirement.equal)
+            by_key(requirement)
+                .is_none_or(|found| (found == requirement.value) == requirement.equal)
         });
         if !key_holds || self.only_needs_key() {
             return key_holds;
         }
         let object = object();
-        self.0.iter().filter(|requirement| by_key(requirement).is_none()).all(|requirement| {
-            let found = object.map(|object| field_text(object, &requirement.field));
-            (found.unwrap_or_default() == requirement.value) == requirement.equal
-        })
+        self.0
+            .iter()
+            .filter(|requirement| by_key(requirement).is_none())
+            .all(|requirement| {
+                let found = object.map(|object| field_text(object, &requirement.field));
+                (found.unwrap_or_default() == requirement.value) == requirement.equal
+            })
     }
 }
 
@@ -137,7 +145,11 @@ fn parse_one(part: &str) -> Option<Requirement> {
     if field.trim().is_empty() {
         return None;
     }
-    Some(Requirement { field: field.trim().into(), value: unescape(value)?, equal })
+    Some(Requirement {
+        field: field.trim().into(),
+        value: unescape(value)?,
+        equal,
+    })
 }
 
 /// Takes the backslashes away; `None` where one protects nothing, or `=` and `,` stand bare.
@@ -166,7 +178,11 @@ mod tests {
     #[test]
     fn fields_select_by_key_and_by_content() {
         let object = json!({"spec": {"nodeName": "n1", "on": true}});
-        let selectable = ["spec.nodeName".to_owned(), "spec.on".to_owned(), "spec.no".to_owned()];
+        let selectable = [
+            "spec.nodeName".to_owned(),
+            "spec.on".to_owned(),
+            "spec.no".to_owned(),
+        ];
         for (text, expected) in [
             ("", true),
             ("metadata.name=a", true),
@@ -179,7 +195,11 @@ mod tests {
             ("spec.no!=x,metadata.name=b", false),
         ] {
             let selector = FieldSelector::parse(Some(text), &selectable).unwrap();
-            assert_eq!(selector.matches("ns", "a", || Some(&object)), expected, "{text}");
+            assert_eq!(
+                selector.matches("ns", "a", || Some(&object)),
+                expected,
+                "{text}"
+            );
         }
     }
 
@@ -190,7 +210,12 @@ mod tests {
             error.message(),
             "field label not supported: spec.x; this resource can be selected by metadata.name, metadata.namespace, spec.y"
         );
-        for text in ["metadata.name", "=a", "metadata.name=a=b", "metadata.name!a"] {
+        for text in [
+            "metadata.name",
+            "=a",
+            "metadata.name=a=b",
+            "metadata.name!a",
+        ] {
             assert!(FieldSelector::parse(Some(text), &[]).is_err(), "{text}");
         }
     }

@@ -30,7 +30,9 @@ impl LabelSelector {
     pub fn parse(text: Option<&str>) -> Result<Self> {
         let text = text.unwrap_or_default();
         parse(text).map(Self).map_err(|problem| {
-            ApiError::bad_request(format!("unable to parse requirement: {problem} in labelSelector {text:?}"))
+            ApiError::bad_request(format!(
+                "unable to parse requirement: {problem} in labelSelector {text:?}"
+            ))
         })
     }
 
@@ -50,12 +52,12 @@ impl LabelSelector {
                 Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
                 Operator::Exists => value.is_some(),
                 Operator::Absent => value.is_none(),
-                Operator::Greater(limit) => {
-                    value.and_then(|v| v.parse::<i64>().ok()).is_some_and(|v| v > *limit)
-                }
-                Operator::Less(limit) => {
-                    value.and_then(|v| v.parse::<i64>().ok()).is_some_and(|v| v < *limit)
-                }
+                Operator::Greater(limit) => value
+                    .and_then(|v| v.parse::<i64>().ok())
+                    .is_some_and(|v| v > *limit),
+                Operator::Less(limit) => value
+                    .and_then(|v| v.parse::<i64>().ok())
+                    .is_some_and(|v| v < *limit),
             }
         })
     }
@@ -122,10 +124,19 @@ fn parse_requirement<'a, 't>(
     tokens: &'a [Token<'t>],
 ) -> Result<(Requirement, &'a [Token<'t>]), String> {
     if let [Token::Not, Token::Word(name), rest @ ..] = tokens {
-        return Ok((Requirement { key: key(name)?, operator: Operator::Absent }, rest));
+        return Ok((
+            Requirement {
+                key: key(name)?,
+                operator: Operator::Absent,
+            },
+            rest,
+        ));
     }
     let [Token::Word(name), rest @ ..] = tokens else {
-        return Err(format!("found {:?} where a label was expected", tokens.first()));
+        return Err(format!(
+            "found {:?} where a label was expected",
+            tokens.first()
+        ));
     };
     let (operator, rest) = match rest {
         [Token::Equal, rest @ ..] => {
@@ -151,9 +162,19 @@ fn parse_requirement<'a, 't>(
             (Operator::NotIn(values), rest)
         }
         [] | [Token::Comma, ..] => (Operator::Exists, rest),
-        [other, ..] => return Err(format!("found {other:?} after {name:?}, where an operator was expected")),
+        [other, ..] => {
+            return Err(format!(
+                "found {other:?} after {name:?}, where an operator was expected"
+            ));
+        }
     };
-    Ok((Requirement { key: key(name)?, operator }, rest))
+    Ok((
+        Requirement {
+            key: key(name)?,
+            operator,
+        },
+        rest,
+    ))
 }
 
 /// The value of `a=b`; in `a=` it is empty.
@@ -197,15 +218,24 @@ fn set<'a, 't>(tokens: &'a [Token<'t>]) -> Result<(BTreeSet<String>, &'a [Token<
 }
 
 fn key(name: &str) -> Result<String, String> {
-    if is_qualified_name(name) { Ok(name.into()) } else { Err(format!("{name:?} is not a label key")) }
+    if is_qualified_name(name) {
+        Ok(name.into())
+    } else {
+        Err(format!("{name:?} is not a label key"))
+    }
 }
 
 fn value(text: &str) -> Result<String, String> {
-    if is_label_value(text) { Ok(text.into()) } else { Err(format!("{text:?} is not a label value")) }
+    if is_label_value(text) {
+        Ok(text.into())
+    } else {
+        Err(format!("{text:?} is not a label value"))
+    }
 }
 
 fn whole_number(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| format!("{text:?} is not a whole number"))
+    text.parse()
+        .map_err(|_| format!("{text:?} is not a whole number"))
 }
 
 #[cfg(test)]
@@ -214,8 +244,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn selects(selector: &str, labels: &[(&str, &str)]) -> bool {
-        let labels = labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        LabelSelector::parse(Some(selector)).unwrap().matches(&labels)
+        let labels = labels
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        LabelSelector::parse(Some(selector))
+            .unwrap()
+            .matches(&labels)
     }
 
     #[test]

@@ -13,7 +13,10 @@ pub(crate) fn age(timestamp: &str) -> String {
 
 /// How long something took, from one timestamp to another.
 pub(super) fn between(start: &str, end: &str) -> String {
-    match (OffsetDateTime::parse(start, &Rfc3339), OffsetDateTime::parse(end, &Rfc3339)) {
+    match (
+        OffsetDateTime::parse(start, &Rfc3339),
+        OffsetDateTime::parse(end, &Rfc3339),
+    ) {
         (Ok(start), Ok(end)) => short((end - start).whole_seconds()),
         _ => String::new(),
     }
@@ -28,7 +31,11 @@ const YEAR: i64 = 365 * DAY;
 fn short(seconds: i64) -> String {
     let two = |large: i64, large_unit: &str, small: i64, small_unit: &str| {
         let (whole, rest) = (seconds / large, seconds % large / small);
-        if rest == 0 { format!("{whole}{large_unit}") } else { format!("{whole}{large_unit}{rest}{small_unit}") }
+        if rest == 0 {
+            format!("{whole}{large_unit}")
+        } else {
+            format!("{whole}{large_unit}{rest}{small_unit}")
+        }
     };
     match seconds {
         ..0 => "0s".into(),
@@ -72,6 +79,9 @@ mod tests {
     #[test]
     fn what_is_no_time_has_no_age() {
         assert_eq!(age(""), "<unknown>");
-        assert_eq!(between("2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z"), "90s");
+        assert_eq!(
+            between("2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z"),
+            "90s"
+        );
     }
 }

@@ -54,7 +54,11 @@ fn column(name: &str, priority: i64) -> Column {
     Column {
         name: name.into(),
         type_: "string".into(),
-        format: if name == "Name" { "name".into() } else { String::new() },
+        format: if name == "Name" {
+            "name".into()
+        } else {
+            String::new()
+        },
         description: String::new(),
         priority,
     }
@@ -74,7 +78,10 @@ fn columns(resource: &Resource) -> Vec<Column> {
         priority: custom.priority,
     }));
     if resource.columns.is_empty() {
-        columns.push(Column { type_: "date".into(), ..column("Age", 0) });
+        columns.push(Column {
+            type_: "date".into(),
+            ..column("Age", 0)
+        });
     }
     columns
 }
@@ -97,17 +104,27 @@ fn cells(resource: &Resource, object: &Object) -> Vec<Value> {
 
 /// A cell of a custom column: of its type, or nothing when what was found is not of its type.
 fn custom_cell(type_: &str, found: &[&Value]) -> Value {
-    let Some(first) = found.first() else { return Value::Null };
+    let Some(first) = found.first() else {
+        return Value::Null;
+    };
     match (type_, first) {
-        ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => (*first).clone(),
-        ("integer", Value::Number(number)) => {
-            number.as_f64().map_or(Value::Null, |float| json!(float.trunc()))
+        ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => {
+            (*first).clone()
         }
+        ("integer", Value::Number(number)) => number
+            .as_f64()
+            .map_or(Value::Null, |float| json!(float.trunc())),
         ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => (*first).clone(),
         ("date", Value::String(text)) => json!(age(text)),
         ("string", Value::String(_)) if found.len() == 1 => (*first).clone(),
         ("string", _) if found.len() > 1 => {
-            json!(found.iter().map(|value| text_of(value)).collect::<Vec<_>>().join(","))
+            json!(
+                found
+                    .iter()
+                    .map(|value| text_of(value))
+                    .collect::<Vec<_>>()
+                    .join(",")
+            )
         }
         ("string", Value::Null) => Value::Null,
         ("string", other) => json!(text_of(other)),
@@ -116,7 +133,9 @@ fn custom_cell(type_: &str, found: &[&Value]) -> Value {
 }
 
 fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A row.
@@ -131,7 +150,12 @@ pub(crate) fn row(resource: &Resource, object: &Object, include: Include) -> Val
 }
 
 /// A table.
-pub(crate) fn table(resource: &Resource, rows: Vec<Value>, metadata: &Value, with_columns: bool) -> Value {
+pub(crate) fn table(
+    resource: &Resource,
+    rows: Vec<Value>,
+    metadata: &Value,
+    with_columns: bool,
+) -> Value {
     let columns: Vec<Value> = if with_columns {
         columns(resource)
             .into_iter()
@@ -170,7 +194,10 @@ mod tests {
         ] {
             assert_eq!(custom_cell(type_, &[&found]), expected, "{type_} {found}");
         }
-        assert_eq!(custom_cell("string", &[&json!("a"), &json!("b")]), json!("a,b"));
+        assert_eq!(
+            custom_cell("string", &[&json!("a"), &json!("b")]),
+            json!("a,b")
+        );
         assert_eq!(custom_cell("string", &[]), Value::Null);
     }
 }

@@ -1,14 +1,19 @@
 //! Create: a new object, with a name of its own or a generated one.
 
+use std::sync::Arc;
+
 use http::{Response, StatusCode};
 use landform_store::{Compare, Op, TxnOutcome};
+use serde_json::Value;
 
 use super::write::{self, WriteOptions, Written, guarded};
 use super::{Place, present};
 use crate::body::Body;
 use crate::environment::generated_name;
-use crate::error::{ApiError, Result};
+use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, meta, rules};
+use crate::registry::Resource;
+use crate::request::query::FieldValidation;
 use crate::server::{ApiServer, Call};
 
 /// A generated name that is taken is tried again so often.
@@ -20,16 +25,70 @@ impl ApiServer {
     pub(super) async fn create(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
         let options = WriteOptions::from_call(call)?;
         let mut warnings = Vec::new();
-        let mut object = write::object_from_body(call, &place.resource, &options, &mut warnings)?;
-        settle_namespace(place, &mut object)?;
+        let object = write::object_from_body(call, &place.resource, &options, &mut warnings)?;
         if !meta::text(&object, "resourceVersion").is_empty() {
-            return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
+            return Err(ApiError::bad_request(
+                "resourceVersion should not be set on objects to be created",
+            ));
         }
-        write::fit_to_schema(&place.resource, &mut object, &options, &mut warnings)?;
-        let now = self.now();
-        rules::prepare_create(&place.resource, &mut object, &self.shared.environment.uid(), &now);
-        let written = self.insert(place, object, &options, warnings).await?;
+        let written = self
+            .create_object(place, object, &options, warnings)
+            .await?;
         present::written(call, &place.resource, StatusCode::CREATED, written)
+    }
+
+    /// Creates an object from what somebody sent.
+    async fn create_object(
+        &self,
+        place: &Place,
+        mut object: Object,
+        options: &WriteOptions,
+        mut warnings: Vec<String>,
+    ) -> Result<Written> {
+        settle_namespace(place, &mut object)?;
+        write::fit_to_schema(&place.resource, &mut object, options, &mut warnings)?;
+        let now = self.now();
+        rules::prepare_create(
+            &place.resource,
+            &mut object,
+            &self.shared.environment.uid(),
+            &now,
+        );
+        self.insert(place, object, options, warnings).await
+    }
+
+    /// Creates an object of the server's own unless there is one of its name.
+    pub(crate) async fn ensure(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: &str,
+        object: Value,
+    ) -> Result<()> {
+        let Value::Object(mut object) = object else {
+            return Ok(());
+        };
+        let key = resource.key(namespace, meta::name(&object));
+        if self.shared.store.get(&key).await?.is_some() {
+            return Ok(());
+        }
+        super::check_kind(resource, &mut object)?;
+        let place = Place {
+            resource: resource.clone(),
+            namespace: namespace.to_owned(),
+            name: None,
+        };
+        let options = WriteOptions {
+            dry_run: false,
+            validation: FieldValidation::Ignore,
+        };
+        match self
+            .create_object(&place, object, &options, Vec::new())
+            .await
+        {
+            Ok(_) => Ok(()),
+            Err(error) if error.reason() == Reason::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Puts a prepared object into the store under its own or a generated name.
@@ -51,12 +110,22 @@ impl ApiServer {
                 }
             }
             match self.insert_named(place, &mut object, options).await? {
-                Some((value, revision)) => return Ok(Written { value, revision, warnings }),
+                Some((value, revision)) => {
+                    return Ok(Written {
+                        value,
+                        revision,
+                        warnings,
+                    });
+                }
                 None if generates => {}
                 None => break,
             }
         }
-        Err(ApiError::already_exists(&place.resource.group, &place.resource.plural, meta::name(&object)))
+        Err(ApiError::already_exists(
+            &place.resource.group,
+            &place.resource.plural,
+            meta::name(&object),
+        ))
     }
 
     /// Puts an object into the store; `None` when its name is taken.
@@ -76,7 +145,10 @@ impl ApiServer {
         let key = resource.key(&place.namespace, meta::name(object));
         let value = write::encoded(place, object)?;
         for _ in 0..GUARD_TRIES {
-            let guards = [self.namespace_guard(place).await?, Self::definition_guard(&self.renewed(place)?)?];
+            let guards = [
+                self.namespace_guard(place).await?,
+                Self::definition_guard(&self.renewed(place)?)?,
+            ];
             if options.dry_run {
                 let taken = self.shared.store.get(&key).await?.is_some();
                 return Ok((!taken).then(|| (value, landform_store::Revision::ZERO)));
@@ -105,7 +177,11 @@ impl ApiServer {
             .registry
             .find(&resource.group, &resource.version, &resource.plural)
             .ok_or_else(ApiError::no_such_path)?;
-        Ok(Place { resource, namespace: place.namespace.clone(), name: place.name.clone() })
+        Ok(Place {
+            resource,
+            namespace: place.namespace.clone(),
+            name: place.name.clone(),
+        })
     }
 }
 

@@ -17,6 +17,7 @@ use super::write::WriteOptions;
 use super::{Place, present};
 use crate::body::Body;
 use crate::error::{ApiError, Result};
+use crate::lifecycle::UNDELETABLE;
 use crate::object::rules::Part;
 use crate::object::{Object, meta};
 use crate::request::accept;
@@ -78,19 +79,37 @@ struct Preconditions {
 }
 
 impl DeleteOptions {
+    /// A delete by the server itself.
+    pub(crate) fn internal(policy: Policy) -> Self {
+        Self {
+            policy,
+            named: true,
+            grace_period: None,
+            uid: None,
+            resource_version: None,
+            dry_run: false,
+        }
+    }
+
     fn from_call(call: &Call) -> Result<Self> {
         let mut sent = SentOptions::default();
         if !call.body.is_empty() {
             let form = BodyForm::from_content_type(call.header(http::header::CONTENT_TYPE))?;
             let value = decode::decode(&call.body, form)?.value;
             if !value.is_null() {
-                sent = serde_json::from_value(value)
-                    .map_err(|error| ApiError::bad_request(format!("the body is not a DeleteOptions: {error}")))?;
+                sent = serde_json::from_value(value).map_err(|error| {
+                    ApiError::bad_request(format!("the body is not a DeleteOptions: {error}"))
+                })?;
             }
         }
         let query = &call.query;
-        let policy = query.get("propagationPolicy").map(str::to_owned).or(sent.propagation_policy);
-        let orphan = query.optional_flag("orphanDependents")?.or(sent.orphan_dependents);
+        let policy = query
+            .get("propagationPolicy")
+            .map(str::to_owned)
+            .or(sent.propagation_policy);
+        let orphan = query
+            .optional_flag("orphanDependents")?
+            .or(sent.orphan_dependents);
         let grace = match query.get("gracePeriodSeconds") {
             Some(text) => Some(text.parse::<i64>().map_err(|_| {
                 ApiError::bad_request(format!("gracePeriodSeconds={text}: must be a whole number"))
@@ -98,7 +117,9 @@ impl DeleteOptions {
             None => sent.grace_period_seconds,
         };
         if policy.is_some() && orphan.is_some() {
-            return Err(ApiError::bad_request("orphanDependents and propagationPolicy cannot both be set"));
+            return Err(ApiError::bad_request(
+                "orphanDependents and propagationPolicy cannot both be set",
+            ));
         }
         let (policy, named) = match (policy.as_deref(), orphan) {
             (None | Some(""), None) => (Policy::Cascade, false),
@@ -121,7 +142,12 @@ impl DeleteOptions {
             grace_period: grace,
             uid: preconditions.uid,
             resource_version: preconditions.resource_version,
-            dry_run: dry_run(sent.dry_run.iter().map(String::as_str).chain(query.all("dryRun")))?,
+            dry_run: dry_run(
+                sent.dry_run
+                    .iter()
+                    .map(String::as_str)
+                    .chain(query.all("dryRun")),
+            )?,
         })
     }
 }
@@ -136,14 +162,25 @@ impl ApiServer {
                 &success(place, &uid),
                 accept::negotiate(call.header(http::header::ACCEPT))?.encoding,
             )),
-            Deleted::Held { record_value, revision } => {
-                present::one(call, &place.resource, StatusCode::OK, &record_value, revision)
-            }
+            Deleted::Held {
+                record_value,
+                revision,
+            } => present::one(
+                call,
+                &place.resource,
+                StatusCode::OK,
+                &record_value,
+                revision,
+            ),
         }
     }
 
     /// Deletes every object that the selectors name.
-    pub(super) async fn delete_collection(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
+    pub(super) async fn delete_collection(
+        &self,
+        call: &Call,
+        place: &Place,
+    ) -> Result<Response<Body>> {
         let options = DeleteOptions::from_call(call)?;
         let selection = Selection::from_call(call, place)?;
         let (records, _) = self.select(place, &selection, None, None, None).await?;
@@ -173,8 +210,19 @@ impl ApiServer {
     }
 
     /// Marks one object, or removes it.
-    pub(crate) async fn delete_one(&self, place: &Place, options: &DeleteOptions) -> Result<Deleted> {
-        let write = WriteOptions { dry_run: options.dry_run, validation: FieldValidation::Ignore };
+    pub(crate) async fn delete_one(
+        &self,
+        place: &Place,
+        options: &DeleteOptions,
+    ) -> Result<Deleted> {
+        if place.resource.is_namespaces() && UNDELETABLE.contains(&place.name()) {
+            let why = "this namespace may not be deleted";
+            return Err(ApiError::forbidden("", "namespaces", place.name(), why));
+        }
+        let write = WriteOptions {
+            dry_run: options.dry_run,
+            validation: FieldValidation::Ignore,
+        };
         let now = self.now();
         let mut seen = None;
         let written = self
@@ -188,14 +236,23 @@ impl ApiServer {
                 }
                 self.settle(&place.resource, &mut object);
                 seen = Some((meta::uid(&old).to_owned(), object.clone()));
-                if object == old { Ok(Change::Keep) } else { Ok(Change::Marked(object)) }
+                if object == old {
+                    Ok(Change::Keep)
+                } else {
+                    Ok(Change::Marked(object))
+                }
             })
             .await?;
-        let Some((uid, object)) = seen else { return Err(place.not_found()) };
+        let Some((uid, object)) = seen else {
+            return Err(place.not_found());
+        };
         if is_to_delete(&place.resource, &object) {
             return Ok(Deleted::Gone { uid });
         }
-        let held = Deleted::Held { record_value: written.value, revision: written.revision };
+        let held = Deleted::Held {
+            record_value: written.value,
+            revision: written.revision,
+        };
         let only_cascade = meta::finalizers(&object) == [FINALIZER_CASCADE];
         if options.named || options.dry_run || !only_cascade || place.resource.is_namespaces() {
             return Ok(held);
@@ -210,9 +267,14 @@ impl ApiServer {
     /// Resolves with true when the object that was marked at this revision is removed.
     async fn wait_until_gone(&self, place: &Place, marked: Revision) -> bool {
         let key = place.resource.key(&place.namespace, place.name());
-        let Ok(mut watch) = self.shared.store.watch(&key.bucket, &key.name, marked) else { return false };
+        let Ok(mut watch) = self.shared.store.watch(&key.bucket, &key.name, marked) else {
+            return false;
+        };
         while let Ok(events) = watch.next().await {
-            if events.iter().any(|e| e.record.key == key && e.kind == EventKind::Deleted) {
+            if events
+                .iter()
+                .any(|e| e.record.key == key && e.kind == EventKind::Deleted)
+            {
                 return true;
             }
         }
@@ -225,10 +287,18 @@ pub(crate) enum Deleted {
     /// The object is no more.
     Gone { uid: String },
     /// It is marked, and something holds it.
-    Held { record_value: bytes::Bytes, revision: Revision },
+    Held {
+        record_value: bytes::Bytes,
+        revision: Revision,
+    },
 }
 
-fn check_preconditions(place: &Place, options: &DeleteOptions, old: &Object, record: &Record) -> Result<()> {
+fn check_preconditions(
+    place: &Place,
+    options: &DeleteOptions,
+    old: &Object,
+    record: &Record,
+) -> Result<()> {
     if let Some(uid) = &options.uid
         && uid != meta::uid(old)
     {
@@ -254,7 +324,10 @@ fn mark(object: &mut Object, options: &DeleteOptions, now: &str) {
         let generation = meta::generation(object) + 1;
         let metadata = meta::metadata_mut(object);
         metadata.insert("deletionTimestamp".into(), json!(now));
-        metadata.insert("deletionGracePeriodSeconds".into(), json!(options.grace_period.unwrap_or(0).max(0)));
+        metadata.insert(
+            "deletionGracePeriodSeconds".into(),
+            json!(options.grace_period.unwrap_or(0).max(0)),
+        );
         metadata.insert("generation".into(), json!(generation));
         if let Some(finalizer) = options.policy.finalizer() {
             meta::add_finalizer(object, finalizer);

@@ -26,7 +26,10 @@ impl Selection {
         Ok(Self {
             name: place.name.clone(),
             labels: LabelSelector::parse(call.query.get("labelSelector"))?,
-            fields: FieldSelector::parse(call.query.get("fieldSelector"), &place.resource.selectable)?,
+            fields: FieldSelector::parse(
+                call.query.get("fieldSelector"),
+                &place.resource.selectable,
+            )?,
         })
     }
 
@@ -102,7 +105,10 @@ fn wanted(call: &Call) -> Result<Wanted> {
     let version = call.query.get("resourceVersion");
     let matching = call.query.get("resourceVersionMatch");
     let forbidden = |why: &str| {
-        Err(ApiError::new(Reason::Invalid, format!("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden {why}")))
+        Err(ApiError::new(
+            Reason::Invalid,
+            format!("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden {why}"),
+        ))
     };
     if call.query.get("continue").is_some() {
         if matching.is_some() {
@@ -141,8 +147,16 @@ pub(crate) fn revision(text: &str) -> Result<Revision> {
 impl ApiServer {
     pub(super) async fn list(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
         let selection = Selection::from_call(call, place)?;
-        let limit = call.query.number("limit")?.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
-        let token = call.query.get("continue").map(Continue::decode).transpose()?;
+        let limit = call
+            .query
+            .number("limit")?
+            .and_then(|n| usize::try_from(n).ok())
+            .filter(|n| *n > 0);
+        let token = call
+            .query
+            .get("continue")
+            .map(Continue::decode)
+            .transpose()?;
         let at = match (wanted(call)?, &token) {
             (_, Some(token)) => Some(Revision(token.revision)).filter(|r| *r > Revision::ZERO),
             (Wanted::Newest, None) => None,
@@ -158,9 +172,16 @@ impl ApiServer {
         let after = token.as_ref().map(|token| token.after.clone());
         let page = self.select(place, &selection, limit, after, at).await;
         let (page, more) = page.map_err(|error| expired_token(error, token.as_ref()))?;
-        let last = page.records.last().map(|record| record.key.name.to_string());
+        let last = page
+            .records
+            .last()
+            .map(|record| record.key.name.to_string());
         let token = more.then(|| {
-            Continue { revision: page.revision.0, after: last.unwrap_or_default() }.encode()
+            Continue {
+                revision: page.revision.0,
+                after: last.unwrap_or_default(),
+            }
+            .encode()
         });
         let remaining = selection.is_everything().then_some(page.remaining);
         present::many(call, place, page, token, remaining)
@@ -190,7 +211,10 @@ impl ApiServer {
         }
         let mut selected = Vec::new();
         loop {
-            let last = page.records.last().map(|record| record.key.name.to_string());
+            let last = page
+                .records
+                .last()
+                .map(|record| record.key.name.to_string());
             for record in std::mem::take(&mut page.records) {
                 if selection.matches(&place.resource, &record) {
                     if limit == Some(selected.len()) {
@@ -204,7 +228,11 @@ impl ApiServer {
                 page.records = selected;
                 return Ok((page, false));
             }
-            page = self.shared.store.range(query(last, Some(page.revision))).await?;
+            page = self
+                .shared
+                .store
+                .range(query(last, Some(page.revision)))
+                .await?;
         }
     }
 
@@ -214,7 +242,11 @@ impl ApiServer {
         if revision <= newest {
             return Ok(());
         }
-        Err(landform_store::Error::Future { asked: revision, newest }.into())
+        Err(landform_store::Error::Future {
+            asked: revision,
+            newest,
+        }
+        .into())
     }
 
     /// Checks the resourceVersion of a get: not older than that.

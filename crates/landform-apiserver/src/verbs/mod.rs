@@ -15,6 +15,10 @@ mod update;
 mod watch;
 pub(crate) mod write;
 
+pub(crate) use delete::{DeleteOptions, Policy};
+pub(crate) use reviews::REVIEWS;
+pub(crate) use update::Change;
+
 use std::sync::Arc;
 
 use http::{Method, Response};
@@ -51,7 +55,12 @@ impl Place {
 
     /// 409 for this object.
     pub(crate) fn conflict(&self, why: &str) -> ApiError {
-        ApiError::conflict(&self.resource.group, &self.resource.plural, self.name(), why)
+        ApiError::conflict(
+            &self.resource.group,
+            &self.resource.plural,
+            self.name(),
+            why,
+        )
     }
 
     /// 422 for this object.
@@ -93,7 +102,12 @@ impl ApiServer {
         }
     }
 
-    async fn collection(&self, call: &Call, place: &Place, is_watch: bool) -> Result<Response<Body>> {
+    async fn collection(
+        &self,
+        call: &Call,
+        place: &Place,
+        is_watch: bool,
+    ) -> Result<Response<Body>> {
         match call.method {
             Method::GET | Method::HEAD if is_watch => self.watch(call, place).await,
             Method::GET | Method::HEAD => self.list(call, place).await,
@@ -139,12 +153,18 @@ fn place(resource: Arc<Resource>, path: &ObjectsPath) -> Result<Place> {
 }
 
 fn not_allowed(method: &Method, what: &str) -> ApiError {
-    ApiError::new(Reason::MethodNotAllowed, format!("{method} is not possible on {what}"))
+    ApiError::new(
+        Reason::MethodNotAllowed,
+        format!("{method} is not possible on {what}"),
+    )
 }
 
 /// Checks that a body is an object of the kind that the path names, and fills in what it leaves out.
 pub(crate) fn check_kind(resource: &Resource, object: &mut Object) -> Result<()> {
-    for (field, expected) in [("apiVersion", resource.api_version()), ("kind", resource.kind.clone())] {
+    for (field, expected) in [
+        ("apiVersion", resource.api_version()),
+        ("kind", resource.kind.clone()),
+    ] {
         match object.get(field).and_then(|value| value.as_str()) {
             None | Some("") => {
                 object.insert(field.into(), json!(expected));

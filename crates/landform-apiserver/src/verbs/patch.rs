@@ -28,7 +28,12 @@ pub(super) enum Patch {
 }
 
 impl ApiServer {
-    pub(super) async fn patch(&self, call: &Call, place: &Place, part: Part) -> Result<Response<Body>> {
+    pub(super) async fn patch(
+        &self,
+        call: &Call,
+        place: &Place,
+        part: Part,
+    ) -> Result<Response<Body>> {
         let options = WriteOptions::from_call(call)?;
         let (patch, duplicates) = Patch::from_call(call, place)?;
         let mut warnings = Vec::new();
@@ -100,15 +105,21 @@ impl Patch {
                 landform_schema::merge::json_merge(&mut value, patch);
             }
             Self::Strategic(patch) => {
-                value = landform_schema::merge::strategic_merge(&place.resource.schema, &value, patch)
-                    .map_err(|problem| {
-                        ApiError::bad_request(format!("the strategic merge patch can't be applied: {problem}"))
-                    })?;
+                value =
+                    landform_schema::merge::strategic_merge(&place.resource.schema, &value, patch)
+                        .map_err(|problem| {
+                            ApiError::bad_request(format!(
+                                "the strategic merge patch can't be applied: {problem}"
+                            ))
+                        })?;
             }
         }
         match value {
             Value::Object(object) => Ok(object),
-            _ => Err(unprocessable(place, "the patch leaves something that is not an object")),
+            _ => Err(unprocessable(
+                place,
+                "the patch leaves something that is not an object",
+            )),
         }
     }
 }
@@ -145,7 +156,10 @@ fn apply_operations(place: &Place, value: &mut Value, operations: &[PatchOperati
             }
         }
         json_patch::patch(value, std::slice::from_ref(operation)).map_err(|error| {
-            unprocessable(place, &format!("operation {index} of the JSON patch failed: {error}"))
+            unprocessable(
+                place,
+                &format!("operation {index} of the JSON patch failed: {error}"),
+            )
         })?;
     }
     Ok(())
@@ -159,12 +173,18 @@ fn size(value: &Value) -> usize {
         Value::String(text) => text.len() + 2,
         Value::Array(list) => 2 + list.iter().map(|entry| size(entry) + 1).sum::<usize>(),
         Value::Object(map) => {
-            2 + map.iter().map(|(key, entry)| key.len() + 4 + size(entry)).sum::<usize>()
+            2 + map
+                .iter()
+                .map(|(key, entry)| key.len() + 4 + size(entry))
+                .sum::<usize>()
         }
     }
 }
 
 fn unprocessable(place: &Place, message: &str) -> ApiError {
-    ApiError::new(Reason::Invalid, format!("the server rejected our request due to an error in our request: {message}"))
-        .about(&place.resource.group, &place.resource.plural, place.name())
+    ApiError::new(
+        Reason::Invalid,
+        format!("the server rejected our request due to an error in our request: {message}"),
+    )
+    .about(&place.resource.group, &place.resource.plural, place.name())
 }

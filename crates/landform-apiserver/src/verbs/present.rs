@@ -55,14 +55,20 @@ pub(crate) fn one(
     let form = form(call)?;
     let response = match form.shape {
         Shape::Full => respond::encoded(status, full(resource, value, revision), form.encoding),
-        Shape::Metadata => {
-            respond::value(status, &partial(&object(resource, value, revision)?), form.encoding)
-        }
+        Shape::Metadata => respond::value(
+            status,
+            &partial(&object(resource, value, revision)?),
+            form.encoding,
+        ),
         Shape::Table => {
             let include = table::Include::from_query(&call.query)?;
             let object = object(resource, value, revision)?;
             let rows = vec![table::row(resource, &object, include)];
-            respond::value(status, &table::table(resource, rows, &json!({}), true), form.encoding)
+            respond::value(
+                status,
+                &table::table(resource, rows, &json!({}), true),
+                form.encoding,
+            )
         }
     };
     Ok(compressed(call, response))
@@ -136,7 +142,10 @@ pub(crate) fn many(
             respond::value(StatusCode::OK, &list, form.encoding)
         }
         Shape::Metadata => {
-            let items: Vec<Value> = objects(resource, &page.records)?.iter().map(partial).collect();
+            let items: Vec<Value> = objects(resource, &page.records)?
+                .iter()
+                .map(partial)
+                .collect();
             let list = json!({
                 "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList",
                 "metadata": metadata, "items": items,
@@ -146,19 +155,34 @@ pub(crate) fn many(
         Shape::Table => {
             let include = table::Include::from_query(&call.query)?;
             let objects = objects(resource, &page.records)?;
-            let rows = objects.iter().map(|object| table::row(resource, object, include)).collect();
-            respond::value(StatusCode::OK, &table::table(resource, rows, &metadata, true), form.encoding)
+            let rows = objects
+                .iter()
+                .map(|object| table::row(resource, object, include))
+                .collect();
+            respond::value(
+                StatusCode::OK,
+                &table::table(resource, rows, &metadata, true),
+                form.encoding,
+            )
         }
     };
     Ok(compressed(call, response))
 }
 
 fn objects(resource: &Resource, records: &[Record]) -> Result<Vec<Object>> {
-    records.iter().map(|record| object(resource, &record.value, record.modified)).collect()
+    records
+        .iter()
+        .map(|record| object(resource, &record.value, record.modified))
+        .collect()
 }
 
 /// A list of whole objects: copied from what is stored, in pieces when it is long.
-fn full_list(call: &Call, resource: &Arc<Resource>, records: Vec<Record>, metadata: &Value) -> Response<Body> {
+fn full_list(
+    call: &Call,
+    resource: &Arc<Resource>,
+    records: Vec<Record>,
+    metadata: &Value,
+) -> Response<Body> {
     let size: usize = records.iter().map(|record| record.value.len() + 64).sum();
     let opening = format!(
         "{{\"apiVersion\":{},\"kind\":{},\"metadata\":{metadata},\"items\":[",
@@ -235,7 +259,9 @@ impl Iterator for ListPieces {
 impl ListPieces {
     /// The piece as it is sent: as it is, or what the compressor has ready so far.
     fn squeezed(&mut self, piece: Vec<u8>) -> Bytes {
-        let Some(mut gzip) = self.gzip.take() else { return piece.into() };
+        let Some(mut gzip) = self.gzip.take() else {
+            return piece.into();
+        };
         // Compressing into memory can't fail.
         let _ = gzip.write_all(&piece);
         if self.finished {
@@ -251,14 +277,19 @@ fn accepts_gzip(call: &Call) -> bool {
     call.header(ACCEPT_ENCODING).is_some_and(|header| {
         header.split(',').any(|entry| {
             let mut parts = entry.split(';').map(str::trim);
-            parts.next() == Some("gzip") && !parts.any(|parameter| matches!(parameter, "q=0" | "q=0.0"))
+            parts.next() == Some("gzip")
+                && !parts.any(|parameter| matches!(parameter, "q=0" | "q=0.0"))
         })
     })
 }
 
 fn mark_compressed(response: &mut Response<Body>) {
-    response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    response.headers_mut().append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    response
+        .headers_mut()
+        .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    response
+        .headers_mut()
+        .append(VARY, HeaderValue::from_static("Accept-Encoding"));
 }
 
 /// Compresses a long answer when the client takes that.

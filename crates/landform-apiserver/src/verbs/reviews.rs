@@ -15,11 +15,36 @@ use crate::server::{ApiServer, Call};
 
 /// The reviews, as discovery lists them: group, plural, kind, namespaced.
 pub(crate) const REVIEWS: [(&str, &str, &str, bool); 5] = [
-    ("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview", false),
-    ("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview", false),
-    ("authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview", false),
-    ("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview", false),
-    ("authorization.k8s.io", "localsubjectaccessreviews", "LocalSubjectAccessReview", true),
+    (
+        "authentication.k8s.io",
+        "selfsubjectreviews",
+        "SelfSubjectReview",
+        false,
+    ),
+    (
+        "authorization.k8s.io",
+        "selfsubjectaccessreviews",
+        "SelfSubjectAccessReview",
+        false,
+    ),
+    (
+        "authorization.k8s.io",
+        "selfsubjectrulesreviews",
+        "SelfSubjectRulesReview",
+        false,
+    ),
+    (
+        "authorization.k8s.io",
+        "subjectaccessreviews",
+        "SubjectAccessReview",
+        false,
+    ),
+    (
+        "authorization.k8s.io",
+        "localsubjectaccessreviews",
+        "LocalSubjectAccessReview",
+        true,
+    ),
 ];
 
 impl ApiServer {
@@ -32,7 +57,9 @@ impl ApiServer {
                 && path.name.is_none()
                 && *namespaced == path.namespace.is_some()
         });
-        let Some((group, _, kind, _)) = found else { return Ok(None) };
+        let Some((group, _, kind, _)) = found else {
+            return Ok(None);
+        };
         if call.method != Method::POST {
             return Err(super::not_allowed(&call.method, "a review: post it"));
         }
@@ -63,7 +90,9 @@ impl ApiServer {
             "SelfSubjectAccessReview" => allowed(),
             // Only the admin and the server itself have rights so far.
             _ if review["spec"]["user"] == call.identity.user
-                || review["spec"]["groups"].as_array().is_some_and(|g| g.contains(&json!("system:masters"))) =>
+                || review["spec"]["groups"]
+                    .as_array()
+                    .is_some_and(|g| g.contains(&json!("system:masters"))) =>
             {
                 allowed()
             }

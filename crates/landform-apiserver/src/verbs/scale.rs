@@ -17,13 +17,26 @@ use crate::server::{ApiServer, Call};
 
 impl ApiServer {
     pub(super) async fn scale(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
-        let paths = place.resource.scale.as_ref().ok_or_else(ApiError::no_such_path)?;
+        let paths = place
+            .resource
+            .scale
+            .as_ref()
+            .ok_or_else(ApiError::no_such_path)?;
         let encoding = present::form(call)?.encoding;
         if matches!(call.method, Method::GET | Method::HEAD) {
             let key = place.resource.key(&place.namespace, place.name());
-            let record = self.shared.store.get(&key).await?.ok_or_else(|| place.not_found())?;
+            let record = self
+                .shared
+                .store
+                .get(&key)
+                .await?
+                .ok_or_else(|| place.not_found())?;
             let object = present::object(&place.resource, &record.value, record.modified)?;
-            return Ok(respond::value(StatusCode::OK, &scale_of(&object, paths), encoding));
+            return Ok(respond::value(
+                StatusCode::OK,
+                &scale_of(&object, paths),
+                encoding,
+            ));
         }
         let options = WriteOptions::from_call(call)?;
         let change: Box<dyn Fn(&Value) -> Result<Value> + Send + Sync> = match call.method {
@@ -49,22 +62,32 @@ impl ApiServer {
             .modify(place, Part::Main, &options, Vec::new(), |shown, _| {
                 let scale = change(&scale_of(shown, paths))?;
                 let mut object = shown.clone();
-                let version = scale["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+                let version = scale["metadata"]["resourceVersion"]
+                    .as_str()
+                    .unwrap_or_default();
                 meta::set_text(&mut object, "resourceVersion", version);
                 set_replicas(&mut object, paths, &scale["spec"]["replicas"])?;
                 Ok(Change::Sent(object))
             })
             .await?;
         let object = present::object(&place.resource, &written.value, written.revision)?;
-        Ok(respond::value(StatusCode::OK, &scale_of(&object, paths), encoding))
+        Ok(respond::value(
+            StatusCode::OK,
+            &scale_of(&object, paths),
+            encoding,
+        ))
     }
 }
 
 fn sent_scale(call: &Call) -> Result<Value> {
-    let form = crate::request::decode::BodyForm::from_content_type(call.header(http::header::CONTENT_TYPE))?;
+    let form = crate::request::decode::BodyForm::from_content_type(
+        call.header(http::header::CONTENT_TYPE),
+    )?;
     let scale = crate::request::decode::decode(&call.body, form)?.value;
     if scale["kind"].as_str().is_some_and(|kind| kind != "Scale") {
-        return Err(ApiError::bad_request("the body must be a Scale of autoscaling/v1"));
+        return Err(ApiError::bad_request(
+            "the body must be a Scale of autoscaling/v1",
+        ));
     }
     Ok(scale)
 }
@@ -79,14 +102,18 @@ fn set_replicas(object: &mut Object, paths: &Scale, replicas: &Value) -> Result<
             )));
         }
     };
-    let Some((last, parents)) = paths.spec_replicas.split_last() else { return Ok(()) };
+    let Some((last, parents)) = paths.spec_replicas.split_last() else {
+        return Ok(());
+    };
     let mut map: &mut Map<String, Value> = object;
     for parent in parents {
         let slot = map.entry(parent.clone()).or_insert_with(|| json!({}));
         if !slot.is_object() {
             *slot = json!({});
         }
-        let Value::Object(next) = slot else { return Ok(()) };
+        let Value::Object(next) = slot else {
+            return Ok(());
+        };
         map = next;
     }
     map.insert(last.clone(), number);
@@ -95,7 +122,8 @@ fn set_replicas(object: &mut Object, paths: &Scale, replicas: &Value) -> Result<
 
 fn at<'a>(object: &'a Object, path: &[String]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
-    rest.iter().try_fold(object.get(first)?, |value, name| value.get(name))
+    rest.iter()
+        .try_fold(object.get(first)?, |value, name| value.get(name))
 }
 
 /// The `Scale` that an object shows.
@@ -128,10 +156,18 @@ fn selector_text(selector: &Value) -> String {
         .flatten()
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
         .collect();
-    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+    for expression in selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         let key = expression["key"].as_str().unwrap_or_default();
-        let values: Vec<&str> =
-            expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let values: Vec<&str> = expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         parts.push(match expression["operator"].as_str() {
             Some("In") => format!("{key} in ({})", values.join(",")),
             Some("NotIn") => format!("{key} notin ({})", values.join(",")),
@@ -141,4 +177,3 @@ fn selector_text(selector: &Value) -> String {
     }
     parts.join(",")
 }
-

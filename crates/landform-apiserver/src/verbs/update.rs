@@ -30,14 +30,21 @@ pub(crate) enum Change {
 }
 
 impl ApiServer {
-    pub(super) async fn update(&self, call: &Call, place: &Place, part: Part) -> Result<Response<Body>> {
+    pub(super) async fn update(
+        &self,
+        call: &Call,
+        place: &Place,
+        part: Part,
+    ) -> Result<Response<Body>> {
         let options = WriteOptions::from_call(call)?;
         let mut warnings = Vec::new();
         let object = write::object_from_body(call, &place.resource, &options, &mut warnings)?;
         check_names(place, &object)?;
         require_version(place, &object)?;
         let written = self
-            .modify(place, part, &options, warnings, |_, _| Ok(Change::Sent(object.clone())))
+            .modify(place, part, &options, warnings, |_, _| {
+                Ok(Change::Sent(object.clone()))
+            })
             .await?;
         present::written(call, &place.resource, StatusCode::OK, written)
     }
@@ -58,12 +65,21 @@ impl ApiServer {
         let already_warned = warnings.len();
         for _ in 0..TRIES {
             warnings.truncate(already_warned);
-            let record = self.shared.store.get(&key).await?.ok_or_else(|| place.not_found())?;
+            let record = self
+                .shared
+                .store
+                .get(&key)
+                .await?
+                .ok_or_else(|| place.not_found())?;
             let old = write::decoded(&record)?;
             let shown = shown(resource, &old, record.modified);
             let (object, bound) = match change(&shown, &record)? {
                 Change::Keep => {
-                    return Ok(Written { value: record.value, revision: record.modified, warnings });
+                    return Ok(Written {
+                        value: record.value,
+                        revision: record.modified,
+                        warnings,
+                    });
                 }
                 Change::Marked(object) => (object, false),
                 Change::Sent(mut object) => {
@@ -81,7 +97,13 @@ impl ApiServer {
                 }
             };
             match self.replace(place, &record, &old, &object, options).await? {
-                Some((value, revision)) => return Ok(Written { value, revision, warnings }),
+                Some((value, revision)) => {
+                    return Ok(Written {
+                        value,
+                        revision,
+                        warnings,
+                    });
+                }
                 None if bound => return Err(place.conflict(MODIFIED)),
                 None => {}
             }
@@ -107,7 +129,11 @@ impl ApiServer {
             return Ok(Some((value, record.modified)));
         }
         let goes = is_to_delete(&place.resource, object);
-        let op = if goes { Op::Delete } else { Op::Put(value.clone()) };
+        let op = if goes {
+            Op::Delete
+        } else {
+            Op::Put(value.clone())
+        };
         let compare = Compare::ModifiedAt(record.modified);
         let txn = guarded(record.key.clone(), compare, op, []);
         let kept = (!goes).then_some(object);
@@ -118,8 +144,15 @@ impl ApiServer {
     }
 
     /// Writes of definitions wait for each other; others don't.
-    pub(crate) async fn definitions_lock(&self, resource: &Resource) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        if resource.is_definitions() { Some(self.shared.definitions.lock().await) } else { None }
+    pub(crate) async fn definitions_lock(
+        &self,
+        resource: &Resource,
+    ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        if resource.is_definitions() {
+            Some(self.shared.definitions.lock().await)
+        } else {
+            None
+        }
     }
 }
 

@@ -54,10 +54,14 @@ fn start(call: &Call) -> Result<Start> {
     match (initial, matching) {
         (Some(_), Some("NotOlderThan")) | (None, None) => {}
         (Some(_), _) => {
-            return invalid("sendInitialEvents: Forbidden: it needs resourceVersionMatch=NotOlderThan");
+            return invalid(
+                "sendInitialEvents: Forbidden: it needs resourceVersionMatch=NotOlderThan",
+            );
         }
         (None, Some(_)) => {
-            return invalid("resourceVersionMatch: Forbidden: a watch takes it only with sendInitialEvents");
+            return invalid(
+                "resourceVersionMatch: Forbidden: a watch takes it only with sendInitialEvents",
+            );
         }
     }
     match (initial, version) {
@@ -73,7 +77,10 @@ impl ApiServer {
         let selection = Selection::from_call(call, place)?;
         let form = present::form(call)?;
         if form.encoding != Encoding::Json {
-            return Err(ApiError::new(Reason::NotAcceptable, "a watch is sent as JSON only"));
+            return Err(ApiError::new(
+                Reason::NotAcceptable,
+                "a watch is sent as JSON only",
+            ));
         }
         let wants_bookmarks = call.query.flag("allowWatchBookmarks")?;
         let start = start(call)?;
@@ -101,7 +108,10 @@ impl ApiServer {
                 page.revision
             }
         };
-        let watch = self.shared.store.watch(&place.resource.bucket, &prefix(place, &selection), after)?;
+        let watch =
+            self.shared
+                .store
+                .watch(&place.resource.bucket, &prefix(place, &selection), after)?;
         let lifetime = self.watch_lifetime(call)?;
         let watcher = Watcher {
             watch,
@@ -111,7 +121,12 @@ impl ApiServer {
             deadline: Instant::now() + lifetime,
             bookmarks: wants_bookmarks.then(|| Bookmarks {
                 interval: self.shared.config.bookmark_interval,
-                next: Instant::now() + self.shared.config.bookmark_interval.min(lifetime.saturating_sub(LAST_BOOKMARK)),
+                next: Instant::now()
+                    + self
+                        .shared
+                        .config
+                        .bookmark_interval
+                        .min(lifetime.saturating_sub(LAST_BOOKMARK)),
                 last: after,
             }),
             ended: false,
@@ -125,7 +140,11 @@ impl ApiServer {
     }
 
     fn watch_lifetime(&self, call: &Call) -> Result<Duration> {
-        if let Some(seconds) = call.query.number("timeoutSeconds")?.filter(|seconds| *seconds > 0) {
+        if let Some(seconds) = call
+            .query
+            .number("timeoutSeconds")?
+            .filter(|seconds| *seconds > 0)
+        {
             return Ok(Duration::from_secs(seconds.min(24 * 3600)));
         }
         // Between once and twice the least, so that clients don't all come back together.
@@ -164,7 +183,10 @@ impl Watcher {
             if self.ended {
                 return None;
             }
-            let wake = self.bookmarks.as_ref().map_or(self.deadline, |b| b.next.min(self.deadline));
+            let wake = self
+                .bookmarks
+                .as_ref()
+                .map_or(self.deadline, |b| b.next.min(self.deadline));
             tokio::select! {
                 biased;
                 events = self.watch.next() => self.take(events),
@@ -202,7 +224,8 @@ impl Watcher {
             }
             Err(error) => {
                 let status = ApiError::from(error).to_status();
-                self.queue.push_back(line("ERROR", status.to_string().as_bytes()));
+                self.queue
+                    .push_back(line("ERROR", status.to_string().as_bytes()));
                 self.ended = true;
             }
         }
@@ -219,8 +242,15 @@ impl Watcher {
                 self.queue.push_back(self.lines.bookmark(progress, false));
             }
             // The last one comes right before the end.
-            let last = self.deadline.checked_sub(LAST_BOOKMARK).unwrap_or(self.deadline);
-            bookmarks.next = if now < last { (now + bookmarks.interval).min(last) } else { self.deadline };
+            let last = self
+                .deadline
+                .checked_sub(LAST_BOOKMARK)
+                .unwrap_or(self.deadline);
+            bookmarks.next = if now < last {
+                (now + bookmarks.interval).min(last)
+            } else {
+                self.deadline
+            };
         }
         if now >= self.deadline {
             self.ended = true;
@@ -245,13 +275,17 @@ impl Lines {
     /// The line for an event, if the selection sees anything of it.
     fn event(&mut self, event: &Event, selection: &Selection) -> Option<Bytes> {
         let resource = self.resource.clone();
-        let selected = |record: &Record| selection.is_everything() || selection.matches(&resource, record);
+        let selected =
+            |record: &Record| selection.is_everything() || selection.matches(&resource, record);
         let now = event.kind != EventKind::Deleted && selected(&event.record);
         let (type_, record) = match event.kind {
             EventKind::Created => ("ADDED", &event.record),
             EventKind::Deleted => ("DELETED", &event.record),
             EventKind::Updated => {
-                let before = event.previous.as_ref().filter(|previous| selected(previous));
+                let before = event
+                    .previous
+                    .as_ref()
+                    .filter(|previous| selected(previous));
                 match (before, now) {
                     (Some(_), true) => ("MODIFIED", &event.record),
                     (None, true) => ("ADDED", &event.record),
@@ -277,7 +311,10 @@ impl Lines {
     }
 
     fn shared(&self, event: &Event, type_: &'static str, record: &Record) -> Bytes {
-        let memo = event.memo.get_or_init(|| Arc::new(SharedLines::default())).clone();
+        let memo = event
+            .memo
+            .get_or_init(|| Arc::new(SharedLines::default()))
+            .clone();
         let Ok(shared) = memo.downcast::<SharedLines>() else {
             return self.full(type_, record, event.revision);
         };
@@ -292,7 +329,10 @@ impl Lines {
     }
 
     fn full(&self, type_: &str, record: &Record, revision: Revision) -> Bytes {
-        line(type_, &present::full(&self.resource, &record.value, revision))
+        line(
+            type_,
+            &present::full(&self.resource, &record.value, revision),
+        )
     }
 
     /// A line for a record at a revision, in this client's shape.
@@ -315,11 +355,17 @@ impl Lines {
     fn table(&mut self, type_: &str, rows: Vec<Value>, revision: Revision) -> Bytes {
         let columns = !std::mem::replace(&mut self.columns_sent, true);
         let metadata = json!({"resourceVersion": revision.to_string()});
-        line(type_, table::table(&self.resource, rows, &metadata, columns).to_string().as_bytes())
+        line(
+            type_,
+            table::table(&self.resource, rows, &metadata, columns)
+                .to_string()
+                .as_bytes(),
+        )
     }
 
     fn bookmark(&mut self, revision: Revision, ends_initial: bool) -> Bytes {
-        let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+        let mut metadata =
+            json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
         if ends_initial {
             metadata["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
@@ -329,7 +375,10 @@ impl Lines {
             return self.table("BOOKMARK", vec![row], revision);
         }
         let (api_version, kind) = match self.shape {
-            Shape::Metadata => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadata".to_owned()),
+            Shape::Metadata => (
+                "meta.k8s.io/v1".to_owned(),
+                "PartialObjectMetadata".to_owned(),
+            ),
             Shape::Full | Shape::Table => (self.resource.api_version(), self.resource.kind.clone()),
         };
         let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});

@@ -52,11 +52,15 @@ pub(crate) fn object_from_body(
 ) -> Result<Object> {
     let form = BodyForm::from_content_type(call.header(http::header::CONTENT_TYPE))?;
     if call.body.is_empty() {
-        return Err(ApiError::bad_request("the request has no body: send the object"));
+        return Err(ApiError::bad_request(
+            "the request has no body: send the object",
+        ));
     }
     let decoded = decode::decode(&call.body, form)?;
     let Value::Object(mut object) = decoded.value else {
-        return Err(ApiError::bad_request("the body is not an object: it must be a JSON or YAML map"));
+        return Err(ApiError::bad_request(
+            "the body is not an object: it must be a JSON or YAML map",
+        ));
     };
     check_kind(resource, &mut object)?;
     report_fields("duplicate", &decoded.duplicates, options, warnings)?;
@@ -77,7 +81,9 @@ pub(crate) fn report_fields(
         FieldValidation::Strict if paths.is_empty() => {}
         FieldValidation::Strict => {
             let list = messages.collect::<Vec<_>>().join(", ");
-            return Err(ApiError::bad_request(format!("strict decoding error: {list}")));
+            return Err(ApiError::bad_request(format!(
+                "strict decoding error: {list}"
+            )));
         }
     }
     Ok(())
@@ -100,16 +106,28 @@ pub(crate) fn fit_to_schema(
     if resource.presentation == Presentation::NewEvents {
         let errors = schema_problems(resource, object, None);
         if !errors.is_empty() {
-            return Err(ApiError::invalid(&resource.group, &resource.kind, meta::name(object), &errors));
+            return Err(ApiError::invalid(
+                &resource.group,
+                &resource.kind,
+                meta::name(object),
+                &errors,
+            ));
         }
         event::to_core(object);
     }
-    object.insert("apiVersion".into(), resource.stored_api_version.clone().into());
+    object.insert(
+        "apiVersion".into(),
+        resource.stored_api_version.clone().into(),
+    );
     Ok(())
 }
 
 /// Everything that is wrong with an object: its schema, its metadata, the rules of its kind.
-pub(crate) fn problems(resource: &Resource, object: &mut Object, old: Option<&Object>) -> Vec<FieldError> {
+pub(crate) fn problems(
+    resource: &Resource,
+    object: &mut Object,
+    old: Option<&Object>,
+) -> Vec<FieldError> {
     let mut errors = rules::check(resource, object, old);
     // Events of the new form were checked before they were translated: the stored form has another
     // schema.
@@ -120,7 +138,11 @@ pub(crate) fn problems(resource: &Resource, object: &mut Object, old: Option<&Ob
     errors
 }
 
-fn schema_problems(resource: &Resource, object: &mut Object, old: Option<&Object>) -> Vec<FieldError> {
+fn schema_problems(
+    resource: &Resource,
+    object: &mut Object,
+    old: Option<&Object>,
+) -> Vec<FieldError> {
     let old = old.map(|old| Value::Object(old.clone()));
     // Moved into a value and back: a copy would cost more than the check.
     let value = Value::Object(std::mem::take(object));
@@ -152,7 +174,10 @@ pub(crate) fn encoded(place: &Place, object: &Object) -> Result<Bytes> {
 pub(crate) fn decoded(record: &Record) -> Result<Object> {
     serde_json::from_slice(&record.value).map_err(|error| {
         tracing::error!(key = %record.key, %error, "a stored object can't be read");
-        ApiError::internal(format!("the stored object {} can't be read: {error}", record.key))
+        ApiError::internal(format!(
+            "the stored object {} can't be read: {error}",
+            record.key
+        ))
     })
 }
 
@@ -183,8 +208,13 @@ impl ApiServer {
                 "unable to create new content in namespace {} because it is being terminated",
                 place.namespace
             );
-            return Err(ApiError::forbidden(&place.resource.group, &place.resource.plural, "", &why)
-                .caused_by("NamespaceTerminating", &why, "metadata.namespace"));
+            return Err(ApiError::forbidden(
+                &place.resource.group,
+                &place.resource.plural,
+                "",
+                &why,
+            )
+            .caused_by("NamespaceTerminating", &why, "metadata.namespace"));
         }
         Ok(Some((key, record.modified)))
     }
@@ -193,14 +223,20 @@ impl ApiServer {
     pub(crate) fn definition_guard(place: &Place) -> Result<Option<(Key, Revision)>> {
         match &place.resource.origin {
             Origin::Builtin => Ok(None),
-            Origin::Custom { terminating: true, .. } => Err(ApiError::new(
+            Origin::Custom {
+                terminating: true, ..
+            } => Err(ApiError::new(
                 Reason::MethodNotAllowed,
                 format!(
                     "create not allowed while custom resource definition {}.{} is terminating",
                     place.resource.plural, place.resource.group
                 ),
             )),
-            Origin::Custom { definition, revision, .. } => Ok(Some((definition.clone(), *revision))),
+            Origin::Custom {
+                definition,
+                revision,
+                ..
+            } => Ok(Some((definition.clone(), *revision))),
         }
     }
 
@@ -217,7 +253,11 @@ impl ApiServer {
         // The kinds are there before anybody can see that they are established, and go after the
         // definition has gone.
         let before = object.map(|object| self.put_definition(object, Revision::ZERO));
-        let name = txn.writes.first().map(|(key, ..)| key.name.to_string()).unwrap_or_default();
+        let name = txn
+            .writes
+            .first()
+            .map(|(key, ..)| key.name.to_string())
+            .unwrap_or_default();
         let outcome = self.shared.store.commit(txn).await;
         match (&outcome, object) {
             (Ok(TxnOutcome::Committed(revision)), Some(object)) => {
@@ -238,7 +278,11 @@ impl ApiServer {
             Ok(definition) => self.shared.registry.put(definition),
             Err(errors) => {
                 let problems: Vec<_> = errors.iter().map(ToString::to_string).collect();
-                tracing::warn!(name = meta::name(object), ?problems, "a definition can't be served");
+                tracing::warn!(
+                    name = meta::name(object),
+                    ?problems,
+                    "a definition can't be served"
+                );
             }
         }
     }
@@ -281,7 +325,9 @@ impl ApiServer {
 
 /// Whether one byte string stands in another.
 fn memchr_like(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack.windows(needle.len()).any(|window| window == needle)
+    haystack
+        .windows(needle.len())
+        .any(|window| window == needle)
 }
 
 /// A transaction that writes one key, guarded by others.
@@ -291,7 +337,9 @@ pub(crate) fn guarded(
     op: Op,
     guards: impl IntoIterator<Item = (Key, Revision)>,
 ) -> Txn {
-    guards.into_iter().fold(Txn::one(key, compare, op), |txn, (key, revision)| {
-        txn.and(key, Compare::ModifiedAt(revision), Op::Check)
-    })
+    guards
+        .into_iter()
+        .fold(Txn::one(key, compare, op), |txn, (key, revision)| {
+            txn.and(key, Compare::ModifiedAt(revision), Op::Check)
+        })
 }

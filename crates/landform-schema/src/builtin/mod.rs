@@ -7,6 +7,8 @@
 
 mod compile;
 pub(crate) mod table;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, LazyLock};
 

@@ -143,6 +143,8 @@ pub(crate) struct Node {
     pub(crate) atomic_map: bool,
     pub(crate) checks: Option<Box<Checks>>,
     pub(crate) rules: Option<Arc<RuleSet>>,
+    /// Whether a node below this one has rules.
+    pub(crate) rules_below: bool,
 }
 
 impl Node {
@@ -208,6 +210,7 @@ static ANYTHING: Node = Node {
     atomic_map: false,
     checks: None,
     rules: None,
+    rules_below: false,
 };
 
 impl Arena {

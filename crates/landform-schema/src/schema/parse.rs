@@ -19,6 +19,10 @@ use crate::builtin;
 /// Deeper schemas are refused, so that no walk over one can exhaust the stack.
 pub(crate) const DEEPEST: usize = 64;
 
+/// How many entries a list without limit may have in the largest request, when its entries are
+/// objects that hold something.
+const UNLIMITED: u64 = 3 * 1024 * 1024 / 10;
+
 /// Keywords of JSON Schema that a structural schema may not use.
 const UNSUPPORTED: [&str; 8] = [
     "$ref",
@@ -67,6 +71,8 @@ pub(crate) struct Parser {
     depth: usize,
     /// How often the node at hand may occur in one object, as far as the schema limits it.
     pub(crate) cardinality: u64,
+    /// Whether the old value of the node at hand can be found in an update.
+    pub(crate) correlatable: bool,
 }
 
 impl Parser {
@@ -78,6 +84,7 @@ impl Parser {
             defaults: Vec::new(),
             depth: 0,
             cardinality: 1,
+            correlatable: true,
         }
     }
 
@@ -154,6 +161,7 @@ impl Parser {
         }
         node.checks = checks::parse(self, map, node.ty, false);
         node.default = map.get("default").map(|value| Arc::new(value.clone()));
+        node.rules_below = self.rules_below(&node);
         node.rules = RuleSet::compile(self, map, &node);
         let (default, embedded) = (node.default.clone(), node.embedded);
         let id = self.arena.add(node);
@@ -168,6 +176,18 @@ impl Parser {
             self.add_object_fields(id, &Value::Object(map.clone()));
         }
         id
+    }
+
+    fn rules_below(&self, node: &Node) -> bool {
+        let additional = match node.additional {
+            Additional::Schema(child) => Some(child),
+            Additional::Any | Additional::No => None,
+        };
+        let children = node.properties.iter().map(|property| property.node);
+        children.chain(additional).chain(node.items).any(|child| {
+            let child = self.arena.get(child);
+            child.rules.is_some() || child.rules_below
+        })
     }
 
     fn refuse_unsupported(&mut self, map: &Map<String, Value>) {
@@ -326,10 +346,12 @@ impl Parser {
             return None;
         }
         let mark = self.path.push_field("items");
-        let before = self.cardinality;
-        self.cardinality = before.saturating_mul(limit_of(map, "maxItems"));
+        let before = (self.cardinality, self.correlatable);
+        self.cardinality = before.0.saturating_mul(limit_of(map, "maxItems"));
+        self.correlatable &=
+            map.get("x-kubernetes-list-type").and_then(Value::as_str) == Some("map");
         let node = self.structural(schema, Place::Entry);
-        self.cardinality = before;
+        (self.cardinality, self.correlatable) = before;
         self.path.pop(mark);
         Some(node)
     }
@@ -595,5 +617,7 @@ pub(crate) fn flag(map: &Map<String, Value>, keyword: &str) -> bool {
 
 /// How many entries a list or map may have as far as cost estimates are concerned.
 fn limit_of(map: &Map<String, Value>, keyword: &str) -> u64 {
-    map.get(keyword).and_then(Value::as_u64).unwrap_or(u64::MAX)
+    map.get(keyword)
+        .and_then(Value::as_u64)
+        .unwrap_or(UNLIMITED)
 }

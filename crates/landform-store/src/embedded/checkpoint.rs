@@ -22,6 +22,9 @@ const ASK_AT_PAGES: u32 = 2_000;
 /// The writer copies the rest itself once the log has so many pages (64 MiB).
 const FINISH_AT_PAGES: u32 = 16_000;
 
+/// However much of it waits, the writer copies it before the log gets longer than this (256 MiB).
+const LONGEST_PAGES: u32 = 64_000;
+
 /// Why the store takes no more writes, once something put the disk in doubt.
 #[derive(Clone, Default)]
 pub(crate) struct Doubt(Arc<Mutex<Option<String>>>);
@@ -45,7 +48,6 @@ pub(crate) struct Checkpointer {
     thread: Option<JoinHandle<()>>,
     /// Pages of the present log that are copied already.
     copied: Arc<AtomicU32>,
-    last_pages: u32,
 }
 
 impl Checkpointer {
@@ -63,20 +65,19 @@ impl Checkpointer {
             ask: Some(ask),
             thread: Some(thread),
             copied,
-            last_pages: 0,
         })
     }
 
     /// Called by the writer after each commit.
-    pub(crate) fn after_commit(&mut self, journal: &Journal, doubt: &Doubt) {
+    pub(crate) fn after_commit(&self, journal: &Journal, doubt: &Doubt) {
         let pages = journal.wal_pages();
-        if pages < self.last_pages {
+        if pages < self.copied.load(Ordering::Relaxed) {
             // The log started anew; nothing of it is copied.
             self.copied.store(0, Ordering::Relaxed);
         }
-        self.last_pages = pages;
         let waiting = pages.saturating_sub(self.copied.load(Ordering::Relaxed));
-        if pages >= FINISH_AT_PAGES && waiting < 2 * ASK_AT_PAGES {
+        let nearly_done = pages >= FINISH_AT_PAGES && waiting < 2 * ASK_AT_PAGES;
+        if nearly_done || pages >= LONGEST_PAGES {
             copy(&journal.connection, &self.copied, doubt);
         } else if waiting >= ASK_AT_PAGES
             && let Some(ask) = &self.ask

@@ -17,8 +17,8 @@ const WITNESS: &str = "acknowledged";
 /// A data directory that this process owns for as long as the value lives.
 pub(crate) struct Directory {
     path: PathBuf,
-    /// Closing the file gives up the lock, however the process ends.
-    _lock: File,
+    /// The lock is given up with the file, however the process ends.
+    lock: File,
 }
 
 impl Directory {
@@ -49,13 +49,26 @@ impl Directory {
             .map_err(io("writing", &lock_path))?;
         Ok(Self {
             path: path.to_owned(),
-            _lock: lock,
+            lock,
         })
     }
 
     /// Whether there is a store in a directory, or at least the trace of one.
     pub(crate) fn holds_store(path: &Path) -> bool {
         path.join(JOURNAL).exists() || path.join(WITNESS).exists()
+    }
+
+    /// Whether a path is one of the store's own files, which a copy must not replace.
+    pub(crate) fn owns(directory: &Path, file: &Path) -> bool {
+        let own = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with(JOURNAL) || [LOCK, WITNESS].contains(&name));
+        let parent = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        own && parent.canonicalize().ok() == directory.canonicalize().ok()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -85,11 +98,30 @@ impl Directory {
     }
 }
 
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is just being started has the file, too, for a
+        // moment. If unlocking fails, closing does it a little later.
+        let _ = self.lock.unlock();
+    }
+}
+
 /// Makes the names in a directory durable: a synced file without a synced name is lost.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), Error> {
     File::open(path)
         .and_then(|directory| directory.sync_all())
         .map_err(io("syncing the directory", path))
+}
+
+/// Makes an empty file that nobody else may read: objects hold secrets.
+pub(crate) fn create_private(path: &Path) -> Result<(), Error> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map(drop)
+        .map_err(io("creating", path))
 }
 
 fn create(path: &Path) -> Result<(), Error> {

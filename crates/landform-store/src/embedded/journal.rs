@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::directory::io;
 use super::row::{Row, ids_of, rows_superseded_by};
@@ -259,12 +259,21 @@ impl Journal {
         Ok(meta)
     }
 
-    fn remove(&self, key: &Key, revision: Revision) -> rusqlite::Result<u32> {
+    fn remove(
+        &self,
+        key: &Key,
+        revision: Revision,
+    ) -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
         let (first, end) = ids_of(revision);
-        self.connection.prepare_cached(REMOVE)?.query_row(
-            params![first, end, &*key.name, key.bucket.as_str()],
-            |row| row.get(0),
-        )
+        let place = params![first, end, &*key.name, key.bucket.as_str()];
+        let removed = self
+            .connection
+            .prepare_cached(REMOVE)?
+            .query_row(place, |row| row.get(0))
+            .optional()?;
+        removed.ok_or_else(|| {
+            format!("the journal lacks the record of {key} at revision {revision}").into()
+        })
     }
 
     fn classify(&self, error: Box<dyn std::error::Error + Send + Sync>) -> Failure {

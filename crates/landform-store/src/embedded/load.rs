@@ -1,6 +1,5 @@
 //! Reading the journal back: every row is checked, and what is wrong is named.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,8 +7,8 @@ use bytes::Bytes;
 use rusqlite::{Connection, ErrorCode};
 
 use super::directory::io;
-use super::journal::{Meta, unknown_format};
-use super::row::{Row, RowKind};
+use super::journal::{Meta, connect, unknown_format};
+use super::row::{Row, RowKind, revision_of};
 use crate::state::State;
 use crate::{Bucket, Error, Key, Op, Record, Revision};
 
@@ -91,25 +90,32 @@ pub(crate) fn blames_contents(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// What `SQLite` finds wrong with its file: also in pages that hold no row.
+pub(crate) fn structural_faults(path: &Path) -> Vec<String> {
+    let rows = connect(path).and_then(|connection| {
+        connection
+            .prepare("PRAGMA quick_check(20)")?
+            .query_map([], |row| row.get::<_, String>(0))?
+            .collect::<Result<Vec<_>, _>>()
+    });
+    match rows {
+        Ok(mut rows) => {
+            rows.retain(|row| row != "ok");
+            rows
+        }
+        Err(error) => vec![format!("{} can't be checked: {error}", path.display())],
+    }
+}
+
 fn replay(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<()> {
     if let Some(problem) = unknown_format(connection)? {
         loaded.problems.add(problem);
         return Ok(());
     }
-    let (meta, checksum) = connection.query_row(SELECT_META, [], |row| {
-        let meta = Meta {
-            store: row.get(0)?,
-            revision: Revision(row.get::<_, i64>(1)?.cast_unsigned()),
-            compacted: Revision(row.get::<_, i64>(2)?.cast_unsigned()),
-            rows: row.get::<_, i64>(3)?.cast_unsigned(),
-            digest: row.get::<_, i64>(4)?.cast_unsigned(),
-        };
-        Ok((meta, row.get::<_, u32>(5)?))
-    })?;
+    let (meta, checksum) = connection.query_row(SELECT_META, [], parse_meta)?;
     if meta.checksum() != checksum {
-        loaded
-            .problems
-            .add("the journal's own summary does not match its checksum".to_owned());
+        let problem = "the journal's own summary does not match its checksum";
+        loaded.problems.add(problem.to_owned());
         return Ok(());
     }
     let mut replay = Replay {
@@ -124,30 +130,19 @@ fn replay(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<()> 
             ..meta.clone()
         },
         last_id: 0,
-        missing: BTreeSet::new(),
         problems: &mut loaded.problems,
     };
     let mut statement = connection.prepare(SELECT)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let checksum: u32 = row.get(5)?;
-        let kind: i64 = row.get(1)?;
-        let Some(kind) = RowKind::from_code(kind) else {
-            let id: i64 = row.get(0)?;
-            replay.problems.add(format!(
-                "row {id} of the journal has the unknown kind {kind}"
-            ));
-            continue;
-        };
-        let row = Row {
-            id: row.get(0)?,
-            kind,
-            created: Revision(row.get::<_, i64>(2)?.cast_unsigned()),
-            bucket: row.get_ref(3)?.as_str()?,
-            name: row.get_ref(4)?.as_str()?,
-            value: row.get_ref(6)?.as_blob()?,
-        };
-        replay.row(&row, checksum);
+        match parse_row(row) {
+            Ok((row, checksum)) => replay.row(&row, checksum),
+            Err(error) => {
+                let revision = row.get(0).map_or(Revision::ZERO, revision_of);
+                let problem = format!("a record at revision {revision} is unreadable: {error}");
+                replay.problems.add(problem);
+            }
+        }
     }
     replay.finish(&meta);
     loaded.state = replay.state;
@@ -155,13 +150,36 @@ fn replay(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<()> 
     Ok(())
 }
 
+fn parse_meta(row: &rusqlite::Row<'_>) -> rusqlite::Result<(Meta, u32)> {
+    let meta = Meta {
+        store: row.get(0)?,
+        revision: Revision(row.get::<_, i64>(1)?.cast_unsigned()),
+        compacted: Revision(row.get::<_, i64>(2)?.cast_unsigned()),
+        rows: row.get::<_, i64>(3)?.cast_unsigned(),
+        digest: row.get::<_, i64>(4)?.cast_unsigned(),
+    };
+    Ok((meta, row.get(5)?))
+}
+
+fn parse_row<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<(Row<'a>, u32)> {
+    let code: i64 = row.get(1)?;
+    let kind = RowKind::from_code(code).ok_or(rusqlite::Error::IntegralValueOutOfRange(1, code))?;
+    let parsed = Row {
+        id: row.get(0)?,
+        kind,
+        created: Revision(row.get::<_, i64>(2)?.cast_unsigned()),
+        bucket: row.get_ref(3)?.as_str()?,
+        name: row.get_ref(4)?.as_str()?,
+        value: row.get_ref(6)?.as_blob()?,
+    };
+    Ok((parsed, row.get(5)?))
+}
+
 /// The journal, as far as it was read.
 struct Replay<'a> {
     state: State,
     counted: Meta,
     last_id: i64,
-    /// Revisions that should have rows, and have none.
-    missing: BTreeSet<Revision>,
     problems: &'a mut Problems,
 }
 
@@ -198,14 +216,7 @@ impl Replay<'_> {
             }
             return;
         }
-        let mut expected = self.state.revision.0 + 1;
-        if self.state.revision == revision {
-            expected = revision.0;
-        }
-        // Listing a handful names the place; a hole of millions need not be spelt out.
-        for lost in (expected..revision.0).take(MOST_PROBLEMS) {
-            self.missing.insert(Revision(lost));
-        }
+        self.expect_no_gap_before(revision);
         self.state.revision = revision;
         let op = match row.kind {
             RowKind::Put => Op::Put(Bytes::copy_from_slice(row.value)),
@@ -225,15 +236,17 @@ impl Replay<'_> {
         }
     }
 
+    /// Every revision of the history has at least one row.
+    fn expect_no_gap_before(&mut self, revision: Revision) {
+        // Naming some shows the place; a hole of millions need not be spelt out.
+        for lost in (self.state.revision.0.saturating_add(1)..revision.0).take(MOST_PROBLEMS) {
+            let problem = format!("revision {lost} is missing from the journal");
+            self.problems.add(problem);
+        }
+    }
+
     fn finish(&mut self, meta: &Meta) {
-        let newest = self.state.revision;
-        for lost in (newest.0 + 1..=meta.revision.0).take(MOST_PROBLEMS) {
-            self.missing.insert(Revision(lost));
-        }
-        for revision in std::mem::take(&mut self.missing) {
-            self.problems
-                .add(format!("revision {revision} is missing from the journal"));
-        }
+        self.expect_no_gap_before(Revision(meta.revision.0.saturating_add(1)));
         self.state.revision = meta.revision;
         if (self.counted.rows, self.counted.digest) != (meta.rows, meta.digest) {
             self.problems.add(format!(

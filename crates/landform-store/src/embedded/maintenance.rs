@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use super::directory::{Directory, Witness, io};
 use super::journal::{Journal, Meta, connect};
 use super::load::{Loaded, load};
+use super::row::row_id;
 use super::{blames_contents, open_journal, snapshot, sound};
 use crate::state::State;
 use crate::{Error, Revision};
@@ -89,8 +90,8 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
         bytes: file_size(&directory.journal()) + file_size(&directory.wal()),
         problems: Vec::new(),
     };
-    let (connection, loaded) = match open_journal(&directory) {
-        Ok(opened) => opened,
+    let loaded = match open_journal(&directory) {
+        Ok((_, loaded)) => loaded,
         Err(Error::Damaged { problems, .. }) => {
             report.problems = problems;
             return Ok(report);
@@ -104,26 +105,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
     report.events = loaded.state.log.len();
     report.rows = loaded.meta.rows;
     report.problems = loaded.problems.into_sentences();
-    report.problems.append(&mut integrity(&connection));
     Ok(report)
-}
-
-/// What `SQLite` itself finds wrong with its file: also in pages that hold no row of ours.
-fn integrity(connection: &rusqlite::Connection) -> Vec<String> {
-    let rows = connection
-        .prepare("PRAGMA integrity_check(50)")
-        .and_then(|mut statement| {
-            statement
-                .query_map([], |row| row.get::<_, String>(0))?
-                .collect::<Result<Vec<_>, _>>()
-        });
-    match rows {
-        Ok(mut rows) => {
-            rows.retain(|row| row != "ok");
-            rows
-        }
-        Err(error) => vec![format!("the database file can't be checked: {error}")],
-    }
 }
 
 /// Copies the newest state of a store that is not running to one file.
@@ -131,11 +113,23 @@ fn integrity(connection: &rusqlite::Connection) -> Vec<String> {
 /// # Errors
 /// When the store is in use or damaged, or the file can't be written.
 pub fn backup(dir: &Path, file: &Path) -> Result<Revision, Error> {
+    refuse_own_file(dir, file)?;
     let directory = existing(dir)?;
     let (_connection, loaded) = open_journal(&directory)?;
     let state = sound(&directory, loaded)?.state;
     snapshot::write(&state, file, Meta::new(state.revision))?;
     Ok(state.revision)
+}
+
+/// A backup replaces the file that it is written to: that must not be the store itself.
+pub(crate) fn refuse_own_file(dir: &Path, file: &Path) -> Result<(), Error> {
+    if Directory::owns(dir, file) {
+        return Err(Error::Io {
+            action: format!("writing a backup to {}", file.display()),
+            source: "this is a file of the store itself: name another one".into(),
+        });
+    }
+    Ok(())
 }
 
 /// Copies a state to a file on a thread where that may take its time.
@@ -186,7 +180,9 @@ impl Default for RestoreOptions {
 /// or when the directory is in use.
 pub fn restore(file: &Path, dir: &Path, options: &RestoreOptions) -> Result<Revision, Error> {
     let state = read_backup(file)?;
-    let revision = Revision(state.revision.0 + options.jump);
+    let revision = Revision(state.revision.0.saturating_add(options.jump));
+    // A jump too far would leave no numbers for new writes.
+    row_id(Revision(revision.0.saturating_mul(2)), 0)?;
     if !options.replace && dir.is_dir() {
         let occupied = std::fs::read_dir(dir)
             .map_err(io("reading the directory", dir))?

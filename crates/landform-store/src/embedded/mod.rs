@@ -25,13 +25,14 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use self::checkpoint::{Checkpointer, Doubt};
-use self::directory::{Directory, Witness, io};
+use self::directory::{Directory, Witness, create_private, io};
 use self::journal::{Journal, Meta, connect, create_tables, is_blank};
-use self::load::{Loaded, Problems, blames_contents, load};
+use self::load::{Loaded, Problems, blames_contents, load, structural_faults};
 pub(crate) use self::maintenance::backup_state;
+use self::maintenance::refuse_own_file;
 pub use self::maintenance::{CheckReport, RestoreOptions, backup, check, compact, restore};
 use self::row::MOST_WRITES;
-use self::writer::{Request, Writer};
+use self::writer::{Pace, Request, Writer};
 use crate::feed::Feed;
 use crate::history::{History, HistoryLimits};
 use crate::memory::MemoryStore;
@@ -85,6 +86,7 @@ impl EmbeddedStore {
             feed: Arc::clone(&feed),
             requests,
             history: History::new(options.history.clone()),
+            pace: Pace::default(),
             witness,
             doubt,
             checkpointer,
@@ -150,6 +152,9 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
             vec![format!("{} is missing", path.display())],
         ));
     }
+    if !path.exists() {
+        create_private(&path)?;
+    }
     let opened = connect(&path).and_then(|connection| {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         if !known && is_blank(&connection)? {
@@ -165,7 +170,16 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
         }
         Err(error) => return Err(io("opening", &path)(error)),
     };
-    let mut loaded = load(&connection, &path)?;
+    // Reading all rows doesn't touch pages that are free, and a list of free pages that names one
+    // in use would destroy records later. The check takes as long as reading: do both at once.
+    let (loaded, faults) = std::thread::scope(|scope| {
+        let faults = scope.spawn(|| structural_faults(&path));
+        (load(&connection, &path), faults.join())
+    });
+    let mut loaded = loaded?;
+    for fault in faults.unwrap_or_else(|_| vec!["checking the file's structure failed".into()]) {
+        loaded.problems.add(fault);
+    }
     if loaded.problems.is_empty() {
         compare_witness(witness, &loaded.state, &mut loaded.problems);
     }
@@ -262,6 +276,9 @@ impl Store for EmbeddedStore {
     }
 
     fn backup<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<Revision, Error>> {
+        if let Err(error) = refuse_own_file(&self.directory, file) {
+            return ready(Err(error)).boxed();
+        }
         backup_state(State::clone(&self.feed.state()), file)
     }
 

@@ -61,7 +61,7 @@ impl<'a> Row<'a> {
     }
 
     pub(crate) fn revision(&self) -> Revision {
-        Revision((self.id >> INDEX_BITS).cast_unsigned())
+        revision_of(self.id)
     }
 
     /// Covers every field, with lengths, so that no two different rows are read alike.
@@ -79,6 +79,11 @@ impl<'a> Row<'a> {
         hasher.update(self.value);
         hasher.finalize()
     }
+}
+
+/// The revision that a row id belongs to.
+pub(crate) fn revision_of(id: i64) -> Revision {
+    Revision((id >> INDEX_BITS).cast_unsigned())
 }
 
 /// The id of the row at a position of a revision.

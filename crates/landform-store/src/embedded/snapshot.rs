@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::directory::{io, sync_directory};
+use super::directory::{create_private, io, sync_directory};
 use super::journal::{Meta, create_tables, insert, set_meta};
 use super::row::{Row, RowKind, row_id};
 use crate::state::State;
@@ -44,23 +44,11 @@ fn write_temporary(state: &State, path: &Path, meta: Meta) -> Result<(), Error> 
     {
         return Err(io("removing", path)(error));
     }
-    private_file(path)?;
+    create_private(path)?;
     fill(state, path, meta)?;
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(io("syncing", path))
-}
-
-/// Objects hold secrets: nobody else may read the copy.
-fn private_file(path: &Path) -> Result<(), Error> {
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .map(drop)
-        .map_err(io("creating", path))
 }
 
 fn fill(state: &State, path: &Path, mut meta: Meta) -> Result<(), Error> {

@@ -8,8 +8,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::checkpoint::{Checkpointer, Doubt};
@@ -23,6 +24,10 @@ use crate::{Error, Event, Op, Revision, Txn, TxnOutcome};
 /// A batch ends at so many transactions, or so many bytes of values.
 const BATCH_TXNS: usize = 1024;
 const BATCH_BYTES: usize = 8 << 20;
+
+/// So long the writer waits for the rest of a batch, in naps of so long (and a timer's slack).
+const MOST_PATIENCE: Duration = Duration::from_micros(500);
+const NAP: Duration = Duration::from_micros(50);
 
 /// What the writer is asked to do.
 pub(crate) enum Request {
@@ -45,6 +50,7 @@ pub(crate) struct Writer {
     pub(crate) feed: Arc<Feed>,
     pub(crate) requests: mpsc::Receiver<Request>,
     pub(crate) history: History,
+    pub(crate) pace: Pace,
     pub(crate) witness: Witness,
     pub(crate) doubt: Doubt,
     pub(crate) checkpointer: Checkpointer,
@@ -55,11 +61,14 @@ pub(crate) struct Writer {
 /// A transaction that waits for its batch.
 type Waiting = (Txn, oneshot::Sender<Result<TxnOutcome, Error>>);
 
+/// A compaction that is under way, step by step.
+type Compaction = (Revision, oneshot::Sender<Result<(), Error>>);
+
 /// What was taken from the queue together.
 #[derive(Default)]
 struct Batch {
     commits: Vec<Waiting>,
-    compactions: Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
+    compactions: Vec<Compaction>,
     close: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -95,6 +104,7 @@ impl Writer {
     fn gather(&mut self, behind: bool) -> Option<Batch> {
         let mut batch = Batch::default();
         let mut bytes = 0;
+        let mut patience = self.pace.patience();
         let mut next = match behind {
             false => Some(self.requests.blocking_recv()?),
             true => self.requests.try_recv().ok(),
@@ -114,9 +124,26 @@ impl Writer {
             if batch.commits.len() >= BATCH_TXNS || bytes >= BATCH_BYTES {
                 break;
             }
-            next = self.requests.try_recv().ok();
+            next = self.next_of_batch(batch.commits.len(), &mut patience);
         }
         Some(batch)
+    }
+
+    /// What else belongs into a batch of so many: whatever is queued, and, if the batches before
+    /// were larger, what their writers will send in a moment.
+    fn next_of_batch(&mut self, gathered: usize, patience: &mut Duration) -> Option<Request> {
+        loop {
+            match self.requests.try_recv() {
+                Ok(request) => return Some(request),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {}
+            }
+            if gathered >= self.pace.expected() || patience.is_zero() {
+                return None;
+            }
+            std::thread::sleep(NAP);
+            *patience = patience.saturating_sub(2 * NAP);
+        }
     }
 
     /// Applies, writes, publishes and acknowledges; also drops a step's worth of old history.
@@ -127,12 +154,8 @@ impl Writer {
         let mut outcomes = Vec::with_capacity(commits.len());
         if let Some(since) = self.doubt.reason() {
             for (_, reply) in commits {
-                answer(
-                    reply,
-                    Err(Error::ReadOnly {
-                        since: since.clone(),
-                    }),
-                );
+                let since = since.clone();
+                answer(reply, Err(Error::ReadOnly { since }));
             }
             return false;
         }
@@ -145,11 +168,16 @@ impl Writer {
                 }
             });
         }
-        match self.persist(state, &events) {
+        let started = Instant::now();
+        let persisted = self.persist(state, &events);
+        self.pace.record(commits.len(), started.elapsed());
+        match persisted {
             Ok(()) => {
                 for ((_, reply), outcome) in commits.into_iter().zip(outcomes) {
                     answer(reply, Ok(outcome));
                 }
+                // After the answers: now and then this copies a good part of the log.
+                self.checkpointer.after_commit(&self.journal, &self.doubt);
                 true
             }
             Err(failure) => {
@@ -172,7 +200,6 @@ impl Writer {
         if let Err(error) = self.witness.set(revision) {
             tracing::warn!(%error, "the witness of acknowledged writes could not be updated");
         }
-        self.checkpointer.after_commit(&self.journal, &self.doubt);
         Ok(())
     }
 
@@ -206,7 +233,7 @@ impl Writer {
         &mut self,
         before: Revision,
         reply: oneshot::Sender<Result<(), Error>>,
-        waiting: &mut Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
+        waiting: &mut Vec<Compaction>,
     ) {
         let newest = self.feed.state().revision;
         if before > newest {
@@ -221,11 +248,7 @@ impl Writer {
     }
 
     /// Answers the compactions that are done, and all of them when the disk refuses.
-    fn answer_compactions(
-        &self,
-        waiting: &mut Vec<(Revision, oneshot::Sender<Result<(), Error>>)>,
-        written: bool,
-    ) {
+    fn answer_compactions(&self, waiting: &mut Vec<Compaction>, written: bool) {
         let compacted = self.feed.state().compacted;
         for (before, reply) in std::mem::take(waiting) {
             if before <= compacted {
@@ -256,6 +279,33 @@ impl Writer {
         if let Some(reply) = reply {
             answer(reply, result);
         }
+    }
+}
+
+/// How large the last batches were and how long the last one took, to see when waiting a little
+/// for the next one pays.
+///
+/// Writers that were just acknowledged send their next write within microseconds, but one by one:
+/// without a short wait the first of them gets a sync for itself, and the others wait for it.
+#[derive(Default)]
+pub(crate) struct Pace {
+    sizes: [usize; 2],
+    took: Duration,
+}
+
+impl Pace {
+    fn record(&mut self, size: usize, took: Duration) {
+        self.sizes = [self.sizes[1], size];
+        self.took = took;
+    }
+
+    fn expected(&self) -> usize {
+        self.sizes[0].max(self.sizes[1])
+    }
+
+    /// Never longer than a part of what a sync takes.
+    fn patience(&self) -> Duration {
+        (self.took / 4).min(MOST_PATIENCE)
     }
 }
 

@@ -6,5 +6,11 @@
     reason = "in a test a failed assumption is a failed test"
 )]
 
+mod concurrent;
+mod crash;
+mod damage;
+mod fault;
+mod maintenance;
 mod memory;
 mod model;
+mod support;

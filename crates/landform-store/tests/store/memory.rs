@@ -8,35 +8,7 @@ use landform_store::{
     WatchError,
 };
 
-fn bucket() -> Bucket {
-    Bucket::new("configmaps")
-}
-
-fn key(name: &str) -> Key {
-    Key::new(&bucket(), name)
-}
-
-fn put(name: &str, value: &str) -> Txn {
-    let value = Bytes::copy_from_slice(value.as_bytes());
-    Txn::one(key(name), Compare::Any, Op::Put(value))
-}
-
-async fn commit(store: &MemoryStore, txn: Txn) -> Revision {
-    match store.commit(txn).await.unwrap() {
-        TxnOutcome::Committed(revision) => revision,
-        TxnOutcome::Conflict { index, .. } => panic!("write {index} conflicts"),
-    }
-}
-
-fn all(at: Option<Revision>) -> RangeQuery {
-    RangeQuery {
-        bucket: bucket(),
-        prefix: String::new(),
-        after: None,
-        limit: None,
-        at,
-    }
-}
+use crate::support::{all, bucket, commit, delete, key, put};
 
 #[tokio::test]
 async fn c4_stale_write_conflicts_and_a_fresh_one_goes_through() {
@@ -79,7 +51,7 @@ async fn c5_watch_delivers_the_suffix_and_resumes() {
     assert_eq!(events[0].kind, EventKind::Updated);
     assert_eq!(&events[0].previous.as_ref().unwrap().value[..], b"1");
 
-    let deleted = commit(&store, Txn::one(key("a"), Compare::Any, Op::Delete)).await;
+    let deleted = commit(&store, delete("a")).await;
     let events = watch.next().await.unwrap();
     assert_eq!(
         (events[0].kind, events[0].revision),
@@ -127,6 +99,36 @@ async fn c5_watch_below_the_compacted_history_ends_with_an_error() {
 }
 
 #[tokio::test]
+async fn c5_a_long_replay_comes_in_parts_that_never_split_a_transaction() {
+    let store = MemoryStore::new();
+    for turn in 0..200 {
+        let three = (0..3).fold(Txn::default(), |txn, index| {
+            txn.and(
+                key(&format!("{turn}-{index}")),
+                Compare::Any,
+                Op::Put(Bytes::new()),
+            )
+        });
+        commit(&store, three).await;
+    }
+    let mut watch = store.watch(&bucket(), "", Revision::ZERO).unwrap();
+    let (mut parts, mut seen) = (0, Vec::new());
+    while let Some(events) = watch.next().now_or_never() {
+        let events = events.unwrap();
+        assert_eq!(events.len() % 3, 0, "a transaction was split");
+        assert_eq!(watch.progress(), events.last().unwrap().revision);
+        seen.extend(events.iter().map(|event| event.revision.0));
+        parts += 1;
+    }
+    let expected: Vec<u64> = (1..=200).flat_map(|revision| [revision; 3]).collect();
+    assert_eq!(seen, expected);
+    assert!(
+        parts > 1,
+        "one answer of any size would do for a slow client"
+    );
+}
+
+#[tokio::test]
 async fn pages_of_an_older_revision_are_consistent() {
     let store = MemoryStore::new();
     for name in ["n1/a", "n1/b", "n1/c", "n2/a"] {
@@ -143,7 +145,7 @@ async fn pages_of_an_older_revision_are_consistent() {
         (first.records.len(), first.remaining, first.revision),
         (2, 1, at)
     );
-    commit(&store, Txn::one(key("n1/c"), Compare::Any, Op::Delete)).await;
+    commit(&store, delete("n1/c")).await;
     commit(&store, put("n1/d", "new")).await;
     let second = RangeQuery {
         after: Some("n1/b".into()),

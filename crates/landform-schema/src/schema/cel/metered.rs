@@ -1,0 +1,360 @@
+//! Evaluation with a limit on its cost.
+//!
+//! The interpreter knows no limit, so the expression is rewritten before it runs: what takes time in
+//! proportion to the size of a value is wrapped in a call of `@charge`, which counts that size and
+//! fails when the budget is used up. Since CEL forgives errors in `||` and `&&`, the budget stays
+//! empty once it is, and the result is discarded then. No clock is involved: the same object always
+//! costs the same.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use kube_cel::KubeCelExt;
+use kube_cel::cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue,
+    MapEntryExpr, operators,
+};
+use kube_cel::cel::extractors::This;
+use kube_cel::cel::{Context, ExecutionError, Value};
+use regex::Regex;
+
+use super::functions::is_function;
+
+/// What one rule may cost; about a tenth of a second.
+const RULE_BUDGET: u64 = 1_000_000;
+/// What all rules of one object may cost together.
+const OBJECT_BUDGET: u64 = 10_000_000;
+/// What one charge costs beside the size of the value: measured, so that the budget of a rule is
+/// about a tenth of a second.
+const CHARGE_COST: u64 = 3;
+/// What compiling a regular expression costs, in the units of the budget.
+const REGEX_COST: u64 = 200;
+/// Compiled regular expressions that a thread keeps.
+const MOST_REGEXES: usize = 256;
+
+const CHARGE: &str = "@charge";
+const CHARGE_REGEX: &str = "@chargeRegex";
+
+/// Names of types, which rules compare with the result of `type()`.
+pub(super) const TYPE_NAMES: [&str; 9] = [
+    "bool",
+    "bytes",
+    "double",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "uint",
+];
+
+thread_local! {
+    static BUDGET: Cell<u64> = const { Cell::new(0) };
+    static REGEXES: RefCell<HashMap<String, Regex>> = RefCell::new(HashMap::new());
+}
+
+static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
+    let mut context = Context::default().with_all();
+    context.add_function(CHARGE, |value: Value| charge(value, 0));
+    context.add_function(CHARGE_REGEX, |value: Value| charge(value, REGEX_COST));
+    context.add_function("matches", matches);
+    context.add_function("type", type_of);
+    context.add_function("dyn", |value: Value| -> Result<Value, ExecutionError> {
+        Ok(value)
+    });
+    context
+});
+
+/// The values that a rule sees.
+pub(super) struct Inputs {
+    pub(super) current: Value,
+    pub(super) old: Option<Value>,
+}
+
+/// Why an expression has no result.
+pub(super) enum Failure {
+    /// The rule alone costs too much.
+    RuleCost,
+    /// The rules of the object together cost too much.
+    ObjectCost,
+    /// The expression fails on this object.
+    Evaluation(String),
+}
+
+/// The budget of one object.
+pub(super) struct Meter {
+    left: u64,
+}
+
+impl Meter {
+    pub(super) fn for_object() -> Self {
+        Self {
+            left: OBJECT_BUDGET,
+        }
+    }
+
+    /// Whether nothing is left; the rule that used it up has been reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Evaluates an expression within what is left.
+    pub(super) fn run(&mut self, expression: &IdedExpr, inputs: &Inputs) -> Result<Value, Failure> {
+        let allowed = self.left.min(RULE_BUDGET);
+        BUDGET.set(allowed);
+        let mut context = FUNCTIONS.new_inner_scope();
+        context.add_variable_from_value("self", inputs.current.clone());
+        if let Some(old) = &inputs.old {
+            context.add_variable_from_value("oldSelf", old.clone());
+        }
+        // The interpreter is code of another project that runs what a client wrote: a panic in it
+        // must not take the server down.
+        let run = std::panic::AssertUnwindSafe(|| Value::resolve(expression, &context));
+        let result = std::panic::catch_unwind(run);
+        let rest = BUDGET.get();
+        self.left -= allowed - rest;
+        match result {
+            _ if rest == 0 && self.left == 0 => Err(Failure::ObjectCost),
+            _ if rest == 0 => Err(Failure::RuleCost),
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(Failure::Evaluation(shortened(&error))),
+            Err(_) => Err(Failure::Evaluation("internal error".to_owned())),
+        }
+    }
+}
+
+/// An error without the values that the interpreter prints into it.
+fn shortened(error: &ExecutionError) -> String {
+    let text = match error {
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::NoSuchOverload => "no such overload".to_owned(),
+        other => other.to_string(),
+    };
+    text.chars().take(200).collect()
+}
+
+fn spend(cost: u64) -> Result<(), ExecutionError> {
+    let left = BUDGET.get().saturating_sub(cost);
+    BUDGET.set(left);
+    if left == 0 {
+        return Err(ExecutionError::function_error(
+            "cost",
+            "the cost limit is exceeded",
+        ));
+    }
+    Ok(())
+}
+
+fn charge(value: Value, more: u64) -> Result<Value, ExecutionError> {
+    spend(CHARGE_COST + more + size(&value))?;
+    Ok(value)
+}
+
+/// What it costs to look at a value as a whole.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64 / 10,
+        Value::Bytes(bytes) => bytes.len() as u64 / 10,
+        Value::List(entries) => entries.iter().map(|entry| 1 + size(entry)).sum(),
+        Value::Map(map) => map.map.values().map(|value| 1 + size(value)).sum(),
+        _ => 0,
+    }
+}
+
+/// `matches` with regular expressions that are compiled once per thread.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the interpreter passes arguments so"
+)]
+fn matches(This(text): This<Arc<String>>, pattern: Arc<String>) -> Result<Value, ExecutionError> {
+    REGEXES.with_borrow_mut(|cache| {
+        if let Some(regex) = cache.get(pattern.as_str()) {
+            return Ok(Value::Bool(regex.is_match(&text)));
+        }
+        spend(REGEX_COST)?;
+        let regex = Regex::new(&pattern).map_err(|_| {
+            ExecutionError::function_error(
+                "matches",
+                format!("{pattern:?} is no regular expression"),
+            )
+        })?;
+        let result = regex.is_match(&text);
+        if cache.len() >= MOST_REGEXES {
+            cache.clear();
+        }
+        cache.insert(pattern.to_string(), regex);
+        Ok(Value::Bool(result))
+    })
+}
+
+/// The name of a value's type.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the interpreter passes arguments so"
+)]
+fn type_of(value: Value) -> String {
+    match value {
+        Value::List(_) => "list",
+        Value::Map(_) => "map",
+        Value::Int(_) => "int",
+        Value::UInt(_) => "uint",
+        Value::Float(_) => "double",
+        Value::String(_) => "string",
+        Value::Bytes(_) => "bytes",
+        Value::Bool(_) => "bool",
+        Value::Null => "null_type",
+        Value::Duration(_) => "google.protobuf.Duration",
+        Value::Timestamp(_) => "google.protobuf.Timestamp",
+        Value::Function(..) | Value::Opaque(_) => "unknown",
+    }
+    .to_owned()
+}
+
+/// Rewrites an expression so that its evaluation is charged for.
+pub(super) fn with_meter(expression: IdedExpr) -> IdedExpr {
+    let IdedExpr { id, expr } = expression;
+    let expr = match expr {
+        Expr::Call(call) => metered_call(call),
+        Expr::Comprehension(comprehension) => metered_comprehension(*comprehension),
+        // Selecting copies what it selects, indexing doesn't.
+        Expr::Select(select) if !select.test => {
+            let field = LiteralValue::String(select.field.as_str().into());
+            let field = IdedExpr {
+                id,
+                expr: Expr::Literal(field),
+            };
+            Expr::Call(CallExpr {
+                func_name: operators::INDEX.to_owned(),
+                target: None,
+                args: vec![with_meter(*select.operand), field],
+            })
+        }
+        Expr::Select(mut select) => {
+            select.operand = Box::new(with_meter(*select.operand));
+            Expr::Select(select)
+        }
+        Expr::List(mut list) => {
+            list.elements = list.elements.into_iter().map(with_meter).collect();
+            Expr::List(list)
+        }
+        Expr::Map(mut map) => {
+            map.entries = map.entries.into_iter().map(metered_entry).collect();
+            Expr::Map(map)
+        }
+        Expr::Ident(name) if TYPE_NAMES.contains(&name.as_str()) => {
+            Expr::Literal(LiteralValue::String(name.as_str().into()))
+        }
+        other => other,
+    };
+    IdedExpr { id, expr }
+}
+
+fn metered_entry(entry: IdedEntryExpr) -> IdedEntryExpr {
+    let expr = match entry.expr {
+        EntryExpr::MapEntry(MapEntryExpr {
+            key,
+            value,
+            optional,
+        }) => EntryExpr::MapEntry(MapEntryExpr {
+            key: with_meter(key),
+            value: with_meter(value),
+            optional,
+        }),
+        other @ EntryExpr::StructField(_) => other,
+    };
+    IdedEntryExpr { id: entry.id, expr }
+}
+
+fn metered_call(call: CallExpr) -> Expr {
+    let CallExpr {
+        func_name,
+        target,
+        args,
+    } = call;
+    // A target that names a library, as in `math.least(…)`, is part of the function's name.
+    let target = target.map(|target| match target.expr {
+        Expr::Ident(ref name) if is_function(&format!("{name}.{func_name}")) => target,
+        _ => {
+            let meter = if matches!(func_name.as_str(), "find" | "findAll") {
+                CHARGE_REGEX
+            } else {
+                CHARGE
+            };
+            Box::new(charged(with_meter(*target), meter))
+        }
+    });
+    let charges = match func_name.as_str() {
+        operators::CONDITIONAL
+        | operators::LOGICAL_AND
+        | operators::LOGICAL_OR
+        | operators::LOGICAL_NOT
+        | operators::NEGATE
+        | operators::NOT_STRICTLY_FALSE
+        | operators::INDEX
+        | operators::OPT_INDEX
+        | operators::OPT_SELECT => false,
+        // Comparing with a literal takes no longer than the literal is long.
+        operators::EQUALS | operators::NOT_EQUALS => !args.iter().any(is_literal),
+        _ => true,
+    };
+    let args = args.into_iter().map(|arg| {
+        let literal = is_literal(&arg);
+        let arg = with_meter(arg);
+        if charges && !literal {
+            charged(arg, CHARGE)
+        } else {
+            arg
+        }
+    });
+    let args = args.collect();
+    // The interpreter's optional selection fails on a missing key; its optional index doesn't.
+    let func_name = if func_name == operators::OPT_SELECT {
+        operators::OPT_INDEX.to_owned()
+    } else {
+        func_name
+    };
+    Expr::Call(CallExpr {
+        func_name,
+        target,
+        args,
+    })
+}
+
+fn is_literal(expression: &IdedExpr) -> bool {
+    matches!(expression.expr, Expr::Literal(_))
+}
+
+fn metered_comprehension(comprehension: ComprehensionExpr) -> Expr {
+    let collects = matches!(comprehension.accu_init.expr, Expr::List(_));
+    let step = with_meter(comprehension.loop_step);
+    Expr::Comprehension(Box::new(ComprehensionExpr {
+        iter_range: charged(with_meter(comprehension.iter_range), CHARGE),
+        // One unit for each round.
+        loop_cond: charged(with_meter(comprehension.loop_cond), CHARGE),
+        // A list that grows is copied in each round.
+        loop_step: if collects {
+            charged(step, CHARGE)
+        } else {
+            step
+        },
+        accu_init: with_meter(comprehension.accu_init),
+        result: with_meter(comprehension.result),
+        iter_var: comprehension.iter_var,
+        iter_var2: comprehension.iter_var2,
+        accu_var: comprehension.accu_var,
+    }))
+}
+
+fn charged(expression: IdedExpr, meter: &str) -> IdedExpr {
+    let id = expression.id;
+    let call = CallExpr {
+        func_name: meter.to_owned(),
+        target: None,
+        args: vec![expression],
+    };
+    IdedExpr {
+        id,
+        expr: Expr::Call(call),
+    }
+}

@@ -1,0 +1,234 @@
+//! CEL rules of a schema (`x-kubernetes-validations`).
+//!
+//! Reading order: [`compile`] (from the schema to checked rules), [`analysis`] (names, fields and
+//! estimated cost), [`metered`] (evaluation with a cost limit), [`value`] (from JSON to CEL) and here
+//! the walk that evaluates rules over an object.
+//!
+//! The language is that of the crate `kube-cel`. What it lacks of what Kubernetes documents:
+//! macros with two variables (`list.all(i, v, …)`), `cel.bind`, `optMap` and `optFlatMap`; lists of
+//! type set and map compare in order; expressions are not fully type-checked when a definition is
+//! created, only names of variables, functions and fields are, so that `1 + 'a'` fails when the rule
+//! first runs.
+
+mod analysis;
+mod compile;
+mod functions;
+mod metered;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::sync::Arc;
+
+use kube_cel::cel::common::ast::IdedExpr;
+use landform_api::{FieldError, FieldPath, FieldReason};
+use serde_json::Value;
+
+use super::correlate;
+use super::node::{Additional, Arena, Node, NodeId};
+use analysis::Projection;
+use metered::{Failure, Meter};
+
+/// The compiled rules of one node.
+#[derive(Debug)]
+pub(crate) struct RuleSet {
+    rules: Vec<Rule>,
+}
+
+/// One rule, ready to run.
+#[derive(Debug)]
+struct Rule {
+    text: String,
+    expression: IdedExpr,
+    message: Option<String>,
+    message_expression: Option<IdedExpr>,
+    reason: FieldReason,
+    field_path: Option<String>,
+    uses_old: bool,
+    optional_old: bool,
+    /// The parts of the value that the rule and its message look at.
+    wanted: Projection,
+    wanted_old: Projection,
+}
+
+/// Evaluates the rules of all nodes that occur in an object and appends what they refuse.
+pub(crate) fn check_rules(
+    arena: &Arena,
+    root: NodeId,
+    object: &Value,
+    old: Option<&Value>,
+    mut errors: Vec<FieldError>,
+) -> Vec<FieldError> {
+    if !has_rules(arena.get(root)) {
+        return errors;
+    }
+    if !errors.is_empty() {
+        errors.push(FieldError::with_value(
+            &FieldPath::root(),
+            FieldReason::Invalid,
+            &Value::Null,
+            "some validation rules were not checked because the object was invalid; \
+             correct the existing errors to complete validation",
+        ));
+        return errors;
+    }
+    let mut walk = Walk {
+        arena,
+        path: FieldPath::root(),
+        meter: Meter::for_object(),
+        errors,
+    };
+    walk.value(root, object, old);
+    walk.errors
+}
+
+fn has_rules(node: &Node) -> bool {
+    node.rules.is_some() || node.rules_below
+}
+
+struct Walk<'a> {
+    arena: &'a Arena,
+    path: FieldPath,
+    meter: Meter,
+    errors: Vec<FieldError>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, id: NodeId, value: &Value, old: Option<&Value>) {
+        let node = self.arena.get(id);
+        if value.is_null() {
+            return;
+        }
+        if let Some(rules) = node.rules.clone() {
+            self.rules(&rules, id, value, old);
+        }
+        if node.rules_below {
+            self.inside(node, value, old);
+        }
+    }
+
+    fn inside(&mut self, node: &Node, value: &Value, old: Option<&Value>) {
+        match value {
+            Value::Object(map) => {
+                for (name, value) in map {
+                    let (child, mark) = match (node.property(name), node.additional) {
+                        (Some(property), _) => (property.node, self.path.push_field(name)),
+                        (None, Additional::Schema(child)) => (child, self.path.push_key(name)),
+                        (None, Additional::Any | Additional::No) => continue,
+                    };
+                    if has_rules(self.arena.get(child)) {
+                        self.value(child, value, old.and_then(|old| old.get(name)));
+                    }
+                    self.path.pop(mark);
+                }
+            }
+            Value::Array(entries) => {
+                let Some(items) = node.items else { return };
+                let old = correlate::Entries::new(&node.list, old);
+                for (index, entry) in entries.iter().enumerate() {
+                    let mark = self.path.push_index(index);
+                    self.value(items, entry, old.find(entry));
+                    self.path.pop(mark);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn rules(&mut self, rules: &Arc<RuleSet>, id: NodeId, value: &Value, old: Option<&Value>) {
+        for rule in &rules.rules {
+            // What didn't change isn't held against the writer; transitions are always checked.
+            let unchanged = !rule.uses_old && old == Some(value);
+            let no_transition = rule.uses_old && old.is_none() && !rule.optional_old;
+            if unchanged || no_transition || self.meter.is_empty() {
+                continue;
+            }
+            self.rule(rule, id, value, old);
+        }
+    }
+
+    fn rule(&mut self, rule: &Rule, id: NodeId, value: &Value, old: Option<&Value>) {
+        let current = value::to_cel(self.arena, id, value, &rule.wanted);
+        let old = rule.uses_old.then(|| {
+            let old = old.map(|old| value::to_cel(self.arena, id, old, &rule.wanted_old));
+            if rule.optional_old {
+                value::optional(old)
+            } else {
+                old.unwrap_or(value::null())
+            }
+        });
+        let inputs = metered::Inputs { current, old };
+        match self.meter.run(&rule.expression, &inputs) {
+            Ok(result) if value::is_true(&result) => {}
+            Ok(result) if value::is_false(&result) => {
+                let detail = self.message(rule, &inputs);
+                self.refuse(rule, id, detail);
+            }
+            Ok(_) => self.fail(
+                id,
+                format!(
+                    "the rule must be true or false, but is neither: {}",
+                    rule.text
+                ),
+            ),
+            Err(Failure::RuleCost) => self.fail(
+                id,
+                format!("call cost exceeds limit for rule: {}", rule.text),
+            ),
+            Err(Failure::ObjectCost) => self.fail(
+                id,
+                "validation failed due to running out of cost budget, no further validation rules \
+                 will be run"
+                    .to_owned(),
+            ),
+            Err(Failure::Evaluation(error)) => {
+                self.fail(id, format!("{error} evaluating rule: {}", rule.text));
+            }
+        }
+    }
+
+    /// The message that the rule computes, else the one it states, else the rule itself.
+    fn message(&mut self, rule: &Rule, inputs: &metered::Inputs) -> String {
+        let computed = rule
+            .message_expression
+            .as_ref()
+            .and_then(|expression| self.meter.run(expression, inputs).ok())
+            .and_then(|value| value::text(&value))
+            .map(|text| text.trim().to_owned())
+            .filter(|text| !text.is_empty() && !text.contains('\n') && text.len() <= 5 * 1024);
+        let stated = || rule.message.clone();
+        computed
+            .or_else(stated)
+            .unwrap_or_else(|| format!("failed rule: {}", rule.text))
+    }
+
+    fn refuse(&mut self, rule: &Rule, id: NodeId, detail: String) {
+        let path = match &rule.field_path {
+            None => self.path.clone(),
+            Some(more) => {
+                FieldPath::of(format!("{}{more}", self.path.as_str()).trim_start_matches('.'))
+            }
+        };
+        let error = match rule.reason {
+            FieldReason::Required | FieldReason::Forbidden => {
+                FieldError::new(&path, rule.reason, detail)
+            }
+            reason => FieldError::with_value(&path, reason, &self.type_name(id), detail),
+        };
+        self.errors.push(error);
+    }
+
+    fn fail(&mut self, id: NodeId, detail: String) {
+        let kind = self.type_name(id);
+        self.errors.push(FieldError::with_value(
+            &self.path,
+            FieldReason::Invalid,
+            &kind,
+            detail,
+        ));
+    }
+
+    fn type_name(&self, id: NodeId) -> Value {
+        Value::from(self.arena.get(id).ty.name())
+    }
+}

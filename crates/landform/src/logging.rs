@@ -1,0 +1,26 @@
+//! Logs: to stderr, as text or JSON. stdout is for answers.
+
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines, one object a line.
+    Json,
+}
+
+/// Starts logging. `RUST_LOG` says what is logged; without it, `info` and above.
+pub(crate) fn start(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => builder.with_target(false).init(),
+        LogFormat::Json => builder.json().init(),
+    }
+}

@@ -1,0 +1,92 @@
+//! `landform store`: looks after the data of a server that is not running.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use landform_store::embedded::{self, RestoreOptions};
+
+use crate::{AnyError, data_dir};
+
+/// What to do with the data.
+#[derive(Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Reads everything and says whether it is what was written.
+    Check(Where),
+    /// Copies the newest state to one file.
+    Backup {
+        #[command(flatten)]
+        place: Where,
+        /// The file to write.
+        file: PathBuf,
+    },
+    /// Makes a store from a backup.
+    Restore {
+        #[command(flatten)]
+        place: Where,
+        /// The file that `backup` wrote.
+        file: PathBuf,
+        /// Replace the store that is there.
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Drops the history and gives the space back to the disk.
+    Compact(Where),
+}
+
+/// Which store.
+#[derive(Args)]
+pub(crate) struct Where {
+    /// The data directory of the server [default: landform under the user's data home].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl Where {
+    fn store(self) -> Result<PathBuf, AnyError> {
+        Ok(data_dir::store_dir(&data_dir::resolve(self.data_dir)?))
+    }
+}
+
+pub(crate) fn run(command: StoreCommand) -> Result<ExitCode, AnyError> {
+    match command {
+        StoreCommand::Check(place) => {
+            let report = embedded::check(&place.store()?)?;
+            println!("{report}");
+            return Ok(if report.is_sound() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
+        }
+        StoreCommand::Backup { place, file } => {
+            let revision = embedded::backup(&place.store()?, &file)?;
+            println!(
+                "wrote the state of revision {revision} to {}",
+                file.display()
+            );
+        }
+        StoreCommand::Restore {
+            place,
+            file,
+            replace,
+        } => {
+            let dir = place.store()?;
+            let options = RestoreOptions {
+                replace,
+                ..RestoreOptions::default()
+            };
+            let revision = embedded::restore(&file, &dir, &options)?;
+            println!(
+                "restored {} into {}; it goes on at revision {revision}",
+                file.display(),
+                dir.display()
+            );
+        }
+        StoreCommand::Compact(place) => {
+            let (before, after) = embedded::compact(&place.store()?)?;
+            println!("compacted: {before} bytes before, {after} bytes now");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
