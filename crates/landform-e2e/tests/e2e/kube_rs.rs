@@ -91,7 +91,9 @@ async fn objects_are_created_read_changed_and_deleted() {
         .await
         .unwrap();
     assert_eq!(listed.items.len(), 1);
-    maps.delete("one", &DeleteParams::default()).await.unwrap();
+    maps.delete("one", &DeleteParams::background())
+        .await
+        .unwrap();
     assert!(maps.get_opt("one").await.unwrap().is_none());
 }
 
@@ -120,7 +122,7 @@ async fn c5_a_watcher_sees_every_change_in_order() {
         maps.patch("one", &PatchParams::default(), &patch)
             .await
             .unwrap();
-        maps.delete("before", &DeleteParams::default())
+        maps.delete("before", &DeleteParams::background())
             .await
             .unwrap();
         assert_eq!(next(&mut events).await, ("apply", "one".to_owned()));

@@ -53,7 +53,7 @@ assert widgets.get(namespace="default", name="first").status.ready is True
 
 listed = widgets.get(namespace="default")
 widgets.create(namespace="default", body=widget("second", color="blue"))
-widgets.delete(namespace="default", name="first")
+widgets.delete(namespace="default", name="first", body={"propagationPolicy": "Background"})
 events = []
 for event in widgets.watch(
     namespace="default", resource_version=listed.metadata.resourceVersion, timeout=60

@@ -77,9 +77,11 @@ while pages == 0 or token:
 assert [name for name in seen if name[0] == "s"] == [f"s{number}" for number in range(5)], seen
 assert pages >= 3, pages
 
-core.delete_namespaced_config_map("settings", "default")
+core.delete_namespaced_config_map("settings", "default", propagation_policy="Background")
 refused(404, "NotFound", core.read_namespaced_config_map, "settings", "default")
-core.delete_collection_namespaced_secret("default", field_selector="metadata.name!=s0")
+core.delete_collection_namespaced_secret(
+    "default", field_selector="metadata.name!=s0", propagation_policy="Background"
+)
 left = [item.metadata.name for item in core.list_namespaced_secret("default").items]
 assert left == ["s0"], left
 print("ok")
