@@ -202,7 +202,7 @@ impl ApiServer {
             .await?
             .ok_or_else(|| ApiError::not_found("", "namespaces", &place.namespace))?;
         // The mark is near the front of the stored form and nowhere else in a namespace without one.
-        let marked = memchr_like(&record.value, b"\"deletionTimestamp\"");
+        let marked = memchr::memmem::find(&record.value, b"\"deletionTimestamp\"").is_some();
         if marked && meta::is_marked(&decoded(&record)?) {
             let why = format!(
                 "unable to create new content in namespace {} because it is being terminated",
@@ -321,13 +321,6 @@ impl ApiServer {
             definition::settle(object, &self.shared.registry.kinds(), &self.now());
         }
     }
-}
-
-/// Whether one byte string stands in another.
-fn memchr_like(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack
-        .windows(needle.len())
-        .any(|window| window == needle)
 }
 
 /// A transaction that writes one key, guarded by others.
