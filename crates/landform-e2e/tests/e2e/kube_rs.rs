@@ -91,9 +91,7 @@ async fn objects_are_created_read_changed_and_deleted() {
         .await
         .unwrap();
     assert_eq!(listed.items.len(), 1);
-    maps.delete("one", &DeleteParams::background())
-        .await
-        .unwrap();
+    maps.delete("one", &DeleteParams::default()).await.unwrap();
     assert!(maps.get_opt("one").await.unwrap().is_none());
 }
 

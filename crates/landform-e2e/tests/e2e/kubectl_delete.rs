@@ -167,7 +167,6 @@ fn preconditions_are_kept() {
 }
 
 #[test]
-#[ignore = "needs the collector, which comes with its own issue"]
 fn g7_g13_a_delete_ends_whatever_the_policy() {
     let server = Server::start();
     for policy in ["background", "foreground", "orphan"] {

@@ -27,9 +27,7 @@ def recolor(name, namespace, new, patch, **_):
 @kopf.on.delete("example.com", "v1", "widgets")
 def delete(name, namespace, **_):
     try:
-        core.delete_namespaced_config_map(
-            f"widget-{name}", namespace, propagation_policy="Background"
-        )
+        core.delete_namespaced_config_map(f"widget-{name}", namespace)
     except ApiException as error:
         if error.status != 404:
             raise

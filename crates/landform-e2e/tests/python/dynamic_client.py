@@ -53,15 +53,16 @@ assert widgets.get(namespace="default", name="first").status.ready is True
 
 listed = widgets.get(namespace="default")
 widgets.create(namespace="default", body=widget("second", color="blue"))
-widgets.delete(namespace="default", name="first", body={"propagationPolicy": "Background"})
+widgets.delete(namespace="default", name="first")
 events = []
 for event in widgets.watch(
     namespace="default", resource_version=listed.metadata.resourceVersion, timeout=60
 ):
     events.append((event["type"], event["object"].metadata.name))
-    if len(events) == 2:
+    if event["type"] == "DELETED":
         break
-assert events == [("ADDED", "second"), ("DELETED", "first")], events
+# A delete without a policy marks the object first; then it is removed.
+assert events == [("ADDED", "second"), ("MODIFIED", "first"), ("DELETED", "first")], events
 
 try:
     widgets.get(namespace="default", name="first")

@@ -77,11 +77,9 @@ while pages == 0 or token:
 assert [name for name in seen if name[0] == "s"] == [f"s{number}" for number in range(5)], seen
 assert pages >= 3, pages
 
-core.delete_namespaced_config_map("settings", "default", propagation_policy="Background")
+core.delete_namespaced_config_map("settings", "default")
 refused(404, "NotFound", core.read_namespaced_config_map, "settings", "default")
-core.delete_collection_namespaced_secret(
-    "default", field_selector="metadata.name!=s0", propagation_policy="Background"
-)
+core.delete_collection_namespaced_secret("default", field_selector="metadata.name!=s0")
 left = [item.metadata.name for item in core.list_namespaced_secret("default").items]
 assert left == ["s0"], left
 print("ok")

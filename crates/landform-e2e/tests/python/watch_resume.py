@@ -37,6 +37,7 @@ assert [item.metadata.name for item in listed.items] == ["before"]
 create("one")
 create("two")
 core.patch_namespaced_config_map("one", "default", {"data": {"k": "v"}})
+# In the background: a delete without a policy first marks the object, which is an event too.
 core.delete_namespaced_config_map("two", "default", propagation_policy="Background")
 create("three")
 
