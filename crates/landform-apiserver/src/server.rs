@@ -96,6 +96,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) openapi: crate::discovery::OpenApiCache,
+    pub(crate) recent_lines: crate::verbs::RecentLines,
     /// Writes of definitions happen one after the other: each changes the set of kinds.
     pub(crate) definitions: Mutex<()>,
     reads: Semaphore,
@@ -141,6 +142,7 @@ impl ApiServer {
                 config,
                 metrics: Metrics::new(),
                 openapi: crate::discovery::OpenApiCache::default(),
+                recent_lines: crate::verbs::RecentLines::default(),
                 definitions: Mutex::new(()),
                 stopping: watch::Sender::new(false),
             }),

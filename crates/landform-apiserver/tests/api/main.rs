@@ -1,0 +1,14 @@
+//! The API server, tested as a client sees it, in one process on the memory store.
+
+mod bodies;
+mod custom;
+mod deletion;
+mod discovery;
+mod harness;
+mod hostile;
+mod lists;
+mod metadata;
+mod namespaces;
+mod patches;
+mod subresources;
+mod watches;
