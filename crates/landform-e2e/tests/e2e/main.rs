@@ -30,6 +30,10 @@ fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {
     )
 }
 
+fn namespace(name: &str) -> String {
+    format!("---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n")
+}
+
 /// A Deployment with one container.
 const WEB: &str = "
 apiVersion: apps/v1
