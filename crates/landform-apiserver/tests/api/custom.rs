@@ -97,7 +97,7 @@ async fn a_bad_definition_says_what_is_wrong_where() {
         ),
         (
             bad(|d| {
-                d["spec"]["versions"][0]["additionalPrinterColumns"][0]["jsonPath"] = json!(".a[")
+                d["spec"]["versions"][0]["additionalPrinterColumns"][0]["jsonPath"] = json!(".a[");
             }),
             "additionalPrinterColumns[0].jsonPath",
         ),

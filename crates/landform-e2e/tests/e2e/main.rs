@@ -6,6 +6,7 @@
 )]
 
 mod custom_resources;
+mod in_process;
 mod kopf_operator;
 mod kube_rs;
 mod kubectl_apply;

@@ -143,6 +143,10 @@ impl ApiServer {
             .name
             .split_once('/')
             .map_or("", |(namespace, _)| namespace);
+        if resource.namespaced && namespace.is_empty() {
+            // A cluster-scoped object can't say in which namespace its owner is.
+            return Ok(None);
+        }
         let key = resource.key(namespace, &link.name);
         let Some(owner) = self.shared.store.get(&key).await? else {
             return Ok(Some(false));
