@@ -260,13 +260,14 @@ impl ApiServer {
             return Ok(self.shared.store.commit(txn).await?);
         }
         // The kinds are there before anybody can see that they are established, and go after the
-        // definition has gone.
-        let before = object.map(|object| self.put_definition(object, Revision::ZERO));
-        let name = txn
-            .writes
-            .first()
-            .map(|(key, ..)| key.name.to_string())
-            .unwrap_or_default();
+        // definition has gone. Until the commit they carry the revision that they replace, so that
+        // objects can be created meanwhile.
+        let (name, replaced) = match txn.writes.first() {
+            Some((key, Compare::ModifiedAt(revision), _)) => (key.name.to_string(), *revision),
+            Some((key, ..)) => (key.name.to_string(), Revision::ZERO),
+            None => (String::new(), Revision::ZERO),
+        };
+        let before = object.map(|object| self.put_definition(object, replaced));
         let outcome = self.shared.store.commit(txn).await;
         match (&outcome, object) {
             (Ok(TxnOutcome::Committed(revision)), Some(object)) => {
