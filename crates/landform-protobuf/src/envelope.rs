@@ -56,8 +56,8 @@ impl<'a> Envelope<'a> {
             return Err(Error::ContentEncoding(self.content_encoding.to_owned()));
         }
         let mut object = match self.content_type {
-            "" | "application/vnd.kubernetes.protobuf" => self.from_protobuf()?,
-            "application/json" => self.from_json()?,
+            "" | "application/vnd.kubernetes.protobuf" => self.read_protobuf()?,
+            "application/json" => self.read_json()?,
             other => return Err(Error::ContentType(other.to_owned())),
         };
         // The envelope's word counts; raw JSON may speak for itself where the envelope is silent.
@@ -69,7 +69,7 @@ impl<'a> Envelope<'a> {
         Ok(Value::Object(object))
     }
 
-    fn from_protobuf(&self) -> Result<Map<String, Value>, Error> {
+    fn read_protobuf(&self) -> Result<Map<String, Value>, Error> {
         if self.api_version.is_empty() || self.kind.is_empty() {
             return Err(Error::NoKind);
         }
@@ -84,7 +84,7 @@ impl<'a> Envelope<'a> {
         Decoder::new(table).object(message, self.raw)
     }
 
-    fn from_json(&self) -> Result<Map<String, Value>, Error> {
+    fn read_json(&self) -> Result<Map<String, Value>, Error> {
         match special::json(self.raw, 0)? {
             Value::Object(object) => Ok(object),
             _ => Err(Problem::NotObject.into()),

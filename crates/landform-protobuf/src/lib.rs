@@ -22,9 +22,10 @@
 //! `messages.txt` is a list of facts about Kubernetes 1.36 (a superset of 1.34; a field that the
 //! server does not know is treated as it would be in JSON). It was made by a script that joined the
 //! field numbers and types of each `generated.proto` with the Go types and `json` tags of the
-//! struct of the same name. To check it, `tests/facts.rs` compares all numbers and types with the
-//! crate `k8s-pb`, and its ignored test decodes the objects with every field filled that Kubernetes
-//! keeps for its own round-trip tests.
+//! struct of the same name. Two ignored tests in `tests/protobuf/facts.rs` check it: one compares all
+//! numbers, names and types with the sources of the crate `k8s-pb`, the other decodes the objects
+//! with every field filled that Kubernetes keeps for its own round-trip tests (`testdata` in
+//! `k8s.io/api`, which Debian packages as `golang-k8s-api-dev`) and compares them with their JSON.
 //!
 //! # Guarantees
 //! No bytes make it panic; nesting and the number of values are limited; unknown fields are skipped.

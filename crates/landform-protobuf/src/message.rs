@@ -55,9 +55,7 @@ impl Decoder {
         parts: &[&[u8]],
         depth: usize,
     ) -> Result<bool, Error> {
-        if depth > DEPTH {
-            return Err(Problem::TooDeep.into());
-        }
+        limit(depth)?;
         let fields = &self.table.message(place).fields;
         let found = self.sort(fields, parts)?;
         let mut found = found.as_slice();
@@ -140,9 +138,7 @@ impl Decoder {
         if wires.is_empty() {
             return Ok(None);
         }
-        if depth > DEPTH {
-            return Err(Problem::TooDeep.into());
-        }
+        limit(depth)?;
         let mut list = Vec::new();
         for occurrence in wires {
             if let (Type::Bool | Type::Int32 | Type::Int64, Wire::Bytes(packed)) =
@@ -173,9 +169,7 @@ impl Decoder {
         if wires.is_empty() {
             return Ok(None);
         }
-        if depth > DEPTH {
-            return Err(Problem::TooDeep.into());
-        }
+        limit(depth)?;
         let mut map = Object::new();
         for (_, entry) in wires {
             let mut key = "";
@@ -226,7 +220,7 @@ impl Decoder {
             Type::IntOrString => Ok(Some(special::int_or_string(&parts_of(wires)?)?)),
             Type::Json => Ok(Some(special::raw_json(&parts_of(wires)?, depth)?)),
             Type::Strings => {
-                let items = self.strings(1, &parts_of(wires)?)?;
+                let items = self.strings(1, &parts_of(wires)?, depth + 1)?;
                 Ok(Some(Read::new(items, false)))
             }
             Type::SchemaOrArray(_) | Type::SchemaOrBool(_) | Type::SchemaOrStrings(_) => {
@@ -264,7 +258,7 @@ impl Decoder {
                 }
             }
             Type::SchemaOrStrings(place) => {
-                let strings = self.strings(2, parts)?;
+                let strings = self.strings(2, parts, depth + 1)?;
                 if strings.is_empty() {
                     Ok(schema(self, place, 1)?.unwrap_or(Value::Null))
                 } else {
@@ -282,7 +276,8 @@ impl Decoder {
         }
     }
 
-    fn strings(&mut self, number: u32, parts: &[&[u8]]) -> Result<Vec<Value>, Error> {
+    fn strings(&mut self, number: u32, parts: &[&[u8]], depth: usize) -> Result<Vec<Value>, Error> {
+        limit(depth)?;
         let mut strings = Vec::new();
         for (_, wire) in occurrences(number, parts)? {
             self.count()?;
@@ -298,6 +293,13 @@ impl Decoder {
         }
         Ok(())
     }
+}
+
+fn limit(depth: usize) -> Result<(), Problem> {
+    if depth > DEPTH {
+        return Err(Problem::TooDeep);
+    }
+    Ok(())
 }
 
 /// The occurrences of one field.

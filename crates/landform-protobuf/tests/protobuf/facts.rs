@@ -1,4 +1,4 @@
-//! The table against others' knowledge of the same facts; run by hand, since neither is of ours.
+//! The table against others' knowledge of the same facts; run by hand, since neither is ours.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
