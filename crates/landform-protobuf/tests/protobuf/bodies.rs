@@ -42,7 +42,7 @@ fn stored_bodies_read_as_their_json() {
 
 #[test]
 fn zeros_stay_behind_pointers_and_where_json_always_writes_them() {
-    let zero_spec = message([number(1, 0), number(5, 0)]);
+    let zero_spec = message(&[number(1, 0), number(5, 0)]);
     let table = [
         (
             "a pointer keeps its zero, a plain number does not",
@@ -71,7 +71,7 @@ fn zeros_stay_behind_pointers_and_where_json_always_writes_them() {
                 "Pod",
                 bytes(
                     2,
-                    bytes(1, message([bytes(1, "v"), bytes(2, bytes(2, []))])),
+                    bytes(1, message(&[bytes(1, "v"), bytes(2, bytes(2, []))])),
                 ),
             ),
             json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}}),
@@ -83,9 +83,9 @@ fn zeros_stay_behind_pointers_and_where_json_always_writes_them() {
                 "Service",
                 bytes(
                     2,
-                    message([
-                        bytes(1, message([number(3, 80), bytes(4, number(2, 0))])),
-                        bytes(1, message([number(3, 80), bytes(4, number(2, 81))])),
+                    message(&[
+                        bytes(1, message(&[number(3, 80), bytes(4, number(2, 0))])),
+                        bytes(1, message(&[number(3, 80), bytes(4, number(2, 81))])),
                     ]),
                 ),
             ),
@@ -102,13 +102,13 @@ fn zeros_stay_behind_pointers_and_where_json_always_writes_them() {
 
 #[test]
 fn a_message_in_parts_is_joined_and_the_last_scalar_counts() {
-    let spec = message([
-        bytes(2, bytes(2, message([bytes(1, "a"), bytes(2, "1")]))),
-        bytes(2, bytes(2, message([bytes(1, "b"), bytes(2, "2")]))),
+    let spec = message(&[
+        bytes(2, bytes(2, message(&[bytes(1, "a"), bytes(2, "1")]))),
+        bytes(2, bytes(2, message(&[bytes(1, "b"), bytes(2, "2")]))),
         bytes(3, "10.0.0.1"),
         bytes(3, "10.0.0.2"),
     ]);
-    let raw = message([
+    let raw = message(&[
         bytes(1, bytes(1, "web")),
         bytes(1, bytes(3, "demo")),
         bytes(2, spec),
@@ -123,16 +123,16 @@ fn a_message_in_parts_is_joined_and_the_last_scalar_counts() {
 
 #[test]
 fn unknown_fields_are_skipped() {
-    let metadata = message([bytes(1, "web"), number(900, 7), bytes(901, "x")]);
+    let metadata = message(&[bytes(1, "web"), number(900, 7), bytes(901, "x")]);
     let fixed = [0xa5, 0x3f, 1, 2, 3, 4].to_vec();
-    let raw = message([fixed, bytes(1, metadata), bytes(77, [0xff, 0xff])]);
+    let raw = message(&[fixed, bytes(1, metadata), bytes(77, [0xff, 0xff])]);
     let found = decode(&body("v1", "Namespace", raw)).unwrap();
     assert_eq!(found["metadata"], json!({"name": "web"}));
 }
 
 #[test]
 fn packed_numbers_are_read() {
-    let context = message([bytes(4, [0, 5, 0x80, 1]), number(4, 6)]);
+    let context = message(&[bytes(4, [0, 5, 0x80, 1]), number(4, 6)]);
     let raw = bytes(2, bytes(14, context));
     let found = decode(&body("v1", "Pod", raw)).unwrap();
     let groups = &found["spec"]["securityContext"]["supplementalGroups"];
@@ -142,7 +142,7 @@ fn packed_numbers_are_read() {
 #[test]
 fn raw_json_in_an_envelope_is_read_as_json() {
     let raw = br#"{"metadata":{"name":"x"},"replicas":0}"#;
-    let envelope = message([
+    let envelope = message(&[
         body("example.org/v1", "Box", raw),
         bytes(3, ""),
         bytes(4, "application/json"),
@@ -151,7 +151,7 @@ fn raw_json_in_an_envelope_is_read_as_json() {
         "apiVersion": "example.org/v1", "kind": "Box", "metadata": {"name": "x"}, "replicas": 0,
     });
     assert_eq!(decode(&envelope).unwrap(), expected);
-    let list = message([body("v1", "Box", b"[]"), bytes(4, "application/json")]);
+    let list = message(&[body("v1", "Box", b"[]"), bytes(4, "application/json")]);
     let error = decode(&list).unwrap_err();
     assert_eq!(error, Problem::NotObject.into());
 }
@@ -159,7 +159,7 @@ fn raw_json_in_an_envelope_is_read_as_json() {
 #[test]
 fn a_list_of_a_kind_needs_no_entry_of_its_own() {
     let item = bytes(1, bytes(1, "a"));
-    let raw = message([bytes(1, bytes(2, "5")), bytes(2, &item), bytes(2, [])]);
+    let raw = message(&[bytes(1, bytes(2, "5")), bytes(2, &item), bytes(2, [])]);
     let found = decode(&body("v1", "NamespaceList", raw)).unwrap();
     assert_eq!(found["metadata"], json!({"resourceVersion": "5"}));
     assert_eq!(found["items"], json!([{"metadata": {"name": "a"}}, {}]));

@@ -19,7 +19,7 @@ fn problem(body: &[u8]) -> (String, Problem) {
 #[test]
 fn envelopes_that_are_not_read_say_why() {
     let pod = body("v1", "Pod", []);
-    let with = |more: Vec<u8>| message([pod.clone(), more]);
+    let with = |more: Vec<u8>| message(&[pod.clone(), more]);
     let table = [
         (
             b"{}".to_vec(),
@@ -52,7 +52,7 @@ fn envelopes_that_are_not_read_say_why() {
 
 #[test]
 fn faults_inside_the_object_are_placed() {
-    let container = |fields: Vec<u8>| bytes(2, message([bytes(2, []), bytes(2, fields)]));
+    let container = |fields: Vec<u8>| bytes(2, message(&[bytes(2, []), bytes(2, fields)]));
     let table = [
         (
             container(bytes(1, [0xff])),
@@ -71,7 +71,7 @@ fn faults_inside_the_object_are_placed() {
             "spec.containers[1]: wire type 3 is not read",
         ),
         (
-            bytes(1, bytes(12, message([bytes(1, "a"), bytes(2, [0xff])]))),
+            bytes(1, bytes(12, message(&[bytes(1, "a"), bytes(2, [0xff])]))),
             "metadata.annotations[\"a\"]: its text is not UTF-8",
         ),
         (
@@ -93,7 +93,7 @@ fn faults_inside_the_object_are_placed() {
 /// A CRD whose schema has so many levels of `not`.
 fn nested_schema(levels: usize) -> Vec<u8> {
     let schema = (0..levels).fold(Vec::new(), |inner, _| bytes(28, inner));
-    let version = message([bytes(1, "v1"), bytes(4, bytes(1, schema))]);
+    let version = message(&[bytes(1, "v1"), bytes(4, bytes(1, schema))]);
     let raw = bytes(2, bytes(7, version));
     body("apiextensions.k8s.io/v1", "CustomResourceDefinition", raw)
 }
@@ -167,7 +167,7 @@ fn fields() -> impl Strategy<Value = Vec<u8>> {
     let scalar = (1_u64..50, any::<u64>()).prop_map(|(field, value)| number(field, value));
     let text = (1_u64..50, "[a-z{}\\[\\]0-9]{0,6}").prop_map(|(field, text)| bytes(field, text));
     let odd = (0_u64..400, prop::collection::vec(any::<u8>(), 0..9))
-        .prop_map(|(tag, rest)| message([varint(tag), rest]));
+        .prop_map(|(tag, rest)| message(&[varint(tag), rest]));
     let leaf = prop_oneof![4 => scalar, 4 => text, 1 => odd];
     leaf.prop_recursive(6, 60, 6, |inner| {
         (1_u64..50, prop::collection::vec(inner, 0..6))
@@ -187,7 +187,7 @@ proptest! {
     #[test]
     fn no_bytes_panic(tail in prop::collection::vec(any::<u8>(), 0..400)) {
         check(&tail);
-        check(&message([b"k8s\0".to_vec(), tail]));
+        check(&message(&[b"k8s\0".to_vec(), tail]));
     }
 
     #[test]

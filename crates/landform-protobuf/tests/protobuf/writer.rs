@@ -27,12 +27,12 @@ pub fn bytes(field: u64, value: impl AsRef<[u8]>) -> Vec<u8> {
 }
 
 /// A message from its fields.
-pub fn message<const N: usize>(fields: [Vec<u8>; N]) -> Vec<u8> {
+pub fn message(fields: &[Vec<u8>]) -> Vec<u8> {
     fields.concat()
 }
 
 /// A body of a kind.
 pub fn body(api_version: &str, kind: &str, raw: impl AsRef<[u8]>) -> Vec<u8> {
-    let type_meta = message([bytes(1, api_version), bytes(2, kind)]);
-    message([b"k8s\0".to_vec(), bytes(1, type_meta), bytes(2, raw)])
+    let type_meta = message(&[bytes(1, api_version), bytes(2, kind)]);
+    message(&[b"k8s\0".to_vec(), bytes(1, type_meta), bytes(2, raw)])
 }
