@@ -9,6 +9,7 @@ use crate::expect_none;
 const ORDER: &[&str] = &[
     "landform-api",
     "landform-yaml",
+    "landform-protobuf",
     "landform-schema",
     "landform-graph",
     "landform-schedule",
@@ -31,6 +32,7 @@ const ORDER: &[&str] = &[
 const PURE: &[&str] = &[
     "landform-api",
     "landform-yaml",
+    "landform-protobuf",
     "landform-schema",
     "landform-graph",
     "landform-schedule",
