@@ -162,6 +162,14 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Each case is many requests, so a few are enough in CI; `PROPTEST_CASES` asks for more.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(64)
+}
+
 /// One server for all cases of a property, on a runtime of its own.
 fn with_server(test: impl AsyncFnOnce(Api)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -176,7 +184,7 @@ fn with_server(test: impl AsyncFnOnce(Api)) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is posted, put or patched, the answer is an object or a proper `Status`, never a 500.
     #[test]
