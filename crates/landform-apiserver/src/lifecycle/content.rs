@@ -41,7 +41,9 @@ impl ApiServer {
             let (server, resource) = (self.clone(), resource.clone());
             async move { server.delete_record(&resource, &record).await }
         });
-        let mut results = futures::stream::iter(deletes).buffer_unordered(AT_ONCE).boxed();
+        let mut results = futures::stream::iter(deletes)
+            .buffer_unordered(AT_ONCE)
+            .boxed();
         while let Some(result) = results.next().await {
             result?;
         }
