@@ -4,6 +4,7 @@ pub mod bench;
 pub mod crash;
 pub mod fuzz;
 pub mod metadata;
+pub mod picture;
 pub mod process;
 pub mod repository;
 pub mod rules;

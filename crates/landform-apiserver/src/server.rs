@@ -6,12 +6,14 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use futures::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::BodyExt;
 use landform_store::Store;
@@ -96,6 +98,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) metrics: Metrics,
     pub(crate) openapi: crate::discovery::OpenApiCache,
+    pub(crate) recent_lines: crate::verbs::RecentLines,
     /// Writes of definitions happen one after the other: each changes the set of kinds.
     pub(crate) definitions: Mutex<()>,
     reads: Semaphore,
@@ -141,6 +144,7 @@ impl ApiServer {
                 config,
                 metrics: Metrics::new(),
                 openapi: crate::discovery::OpenApiCache::default(),
+                recent_lines: crate::verbs::RecentLines::default(),
                 definitions: Mutex::new(()),
                 stopping: watch::Sender::new(false),
             }),
@@ -178,7 +182,11 @@ impl ApiServer {
             .shared
             .metrics
             .labels(&method, &target, request.uri().query());
-        let response = match self.route(request, target).await {
+        // A bug in one request must not take others on the same connection with it.
+        let answer = AssertUnwindSafe(self.route(request, target))
+            .catch_unwind()
+            .await;
+        let response = match answer.unwrap_or_else(|panic| Err(crashed(&*panic))) {
             Ok(response) => response,
             Err(error) => respond::error(&error),
         };
@@ -303,6 +311,19 @@ where
         }
     }
     Ok(whole.into())
+}
+
+/// What is left of a request that panicked.
+fn crashed(panic: &(dyn std::any::Any + Send)) -> ApiError {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text
+        .or(panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(
+        panic = text,
+        "a request crashed: this is a bug, please report it"
+    );
+    ApiError::internal("the request crashed: this is a bug in the server; its log says more")
 }
 
 fn too_large() -> ApiError {

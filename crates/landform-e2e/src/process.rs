@@ -237,3 +237,48 @@ pub(crate) fn forward(pipe: Option<impl Read + Send + 'static>, sender: &Sender<
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{Lines, run_with_input};
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_program_is_run_with_its_input() {
+        let finished = run_with_input(&mut shell("cat; echo oops >&2; exit 3"), "hello");
+        assert_eq!(
+            (finished.stdout.as_str(), finished.stderr.as_str()),
+            ("hello", "oops\n")
+        );
+        assert_eq!(finished.status.code(), Some(3));
+    }
+
+    #[test]
+    fn lines_are_expected_in_order() {
+        let mut lines = Lines::of(&mut shell(
+            "echo one; echo two three; read forever < /dev/zero",
+        ));
+        assert_eq!(lines.expect(&["two", "three"]), "two three");
+        assert_eq!(lines.report(), "one\ntwo three\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "ended without printing [\"two\"]; it printed:\none\n")]
+    fn a_line_that_never_comes_fails_at_the_end_of_the_program() {
+        Lines::of(&mut shell("echo one")).expect(&["two"]);
+    }
+
+    #[test]
+    fn the_end_of_a_program_is_awaited() {
+        let finished = Lines::of(&mut shell("echo one; echo two >&2; exit 4")).finish();
+        assert_eq!(finished.status.code(), Some(4));
+        assert_eq!(finished.stdout.lines().count(), 2);
+    }
+}

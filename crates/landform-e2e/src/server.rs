@@ -195,3 +195,25 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> Arc<Mutex<String>> {
 fn text(log: &Mutex<String>) -> String {
     log.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ready_line;
+
+    #[test]
+    fn only_the_documented_line_means_ready() {
+        let found = ready_line("landform ready: https://127.0.0.1:7443 kubeconfig=/tmp/k");
+        assert_eq!(
+            found,
+            Some(("https://127.0.0.1:7443".to_owned(), "/tmp/k".into()))
+        );
+        for line in [
+            "",
+            "ready",
+            "landform ready: http://127.0.0.1:1 kubeconfig=k",
+            "landform ready: ",
+        ] {
+            assert_eq!(ready_line(line), None, "for {line:?}");
+        }
+    }
+}

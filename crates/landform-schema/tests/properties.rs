@@ -88,7 +88,7 @@ fn schemas() -> Vec<Schema> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn pruning_twice_is_pruning_once(object in any_json()) {

@@ -1,4 +1,4 @@
-//! `landform store`: looks after the data of a server that is not running.
+//! `landform store`: looks after the data on disk. Backups work beside a running server, the rest needs it stopped.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -44,9 +44,8 @@ impl KindRules for DefinitionRules {
 }
 
 fn at<'a>(object: &'a Object, path: &[&str]) -> &'a Value {
-    let (first, rest) = match path {
-        [first, rest @ ..] => (first, rest),
-        [] => return &Value::Null,
+    let [first, rest @ ..] = path else {
+        return &Value::Null;
     };
     rest.iter().fold(
         object.get(*first).unwrap_or(&Value::Null),

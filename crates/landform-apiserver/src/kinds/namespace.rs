@@ -11,11 +11,14 @@ pub(super) struct NamespaceRules;
 impl KindRules for NamespaceRules {
     fn prepare_create(&self, object: &mut Object) {
         let spec = object.entry("spec").or_insert_with(|| json!({}));
-        let listed = spec["finalizers"].as_array().cloned().unwrap_or_default();
-        if !listed.contains(&json!(FINALIZER_NAMESPACE)) {
-            let mut finalizers = listed;
-            finalizers.push(json!(FINALIZER_NAMESPACE));
-            spec["finalizers"] = json!(finalizers);
+        // What is no map is refused by the schema afterwards.
+        if let Some(spec) = spec.as_object_mut() {
+            let finalizers = spec.entry("finalizers").or_insert_with(|| json!([]));
+            if let Some(list) = finalizers.as_array_mut()
+                && !list.contains(&json!(FINALIZER_NAMESPACE))
+            {
+                list.push(json!(FINALIZER_NAMESPACE));
+            }
         }
         object.insert("status".into(), json!({"phase": "Active"}));
         label_with_name(object);

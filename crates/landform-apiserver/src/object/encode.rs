@@ -118,7 +118,7 @@ pub fn serve_into(out: &mut Vec<u8>, stored: &[u8], revision: u64, api_version: 
 }
 
 /// The served form of one object.
-#[must_use]
+#[cfg(test)]
 pub fn served(stored: &[u8], revision: u64, api_version: Option<&str>) -> Vec<u8> {
     let mut out = Vec::with_capacity(stored.len() + 48);
     serve_into(&mut out, stored, revision, api_version);

@@ -226,7 +226,7 @@ fn check_owners(owners: Option<&Value>, path: &FieldPath, errors: &mut Vec<Field
         for field in ["apiVersion", "kind", "name", "uid"] {
             match owner.get(field) {
                 Some(Value::String(text)) if !text.is_empty() => {}
-                Some(Value::String(_)) | None | Some(Value::Null) => errors.push(FieldError::new(
+                Some(Value::String(_) | Value::Null) | None => errors.push(FieldError::new(
                     &path.field(field),
                     FieldReason::Required,
                     "an owner reference needs apiVersion, kind, name and uid",

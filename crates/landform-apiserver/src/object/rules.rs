@@ -89,20 +89,18 @@ pub fn prepare_update(resource: &Resource, object: &mut Object, old: &Object, pa
 }
 
 /// Counts the generation up when the spec is another one (C2).
-pub fn count_generation(resource: &Resource, object: &mut Object, old: &Object) {
-    if !same_spec(resource, object, old) {
+pub fn count_generation(object: &mut Object, old: &Object) {
+    if !same_spec(object, old) {
         let next = meta::generation(old) + 1;
         meta::metadata_mut(object).insert("generation".into(), json!(next));
     }
 }
 
-/// Whether everything is the same but metadata and, where it is a subresource, status.
-fn same_spec(resource: &Resource, a: &Object, b: &Object) -> bool {
+/// Whether everything is the same but metadata and status.
+fn same_spec(a: &Object, b: &Object) -> bool {
     let counts = |key: &str| match key {
-        "apiVersion" | "kind" | "metadata" => false,
-        // The status is never part of the spec (C2), whether it is a subresource or not; a custom
-        // kind without the subresource counts it, as in Kubernetes.
-        "status" => resource.is_custom() && !resource.status,
+        // A status never counts (C2), whether it is a subresource or not.
+        "apiVersion" | "kind" | "metadata" | "status" => false,
         _ => true,
     };
     let fields = |object: &Object| object.keys().filter(|key| counts(key)).count();

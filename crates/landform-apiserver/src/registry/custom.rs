@@ -25,8 +25,6 @@ pub struct Definition {
     pub names: DefinitionNames,
     /// Whether its kinds are served.
     pub established: bool,
-    /// Whether it is being deleted.
-    pub terminating: bool,
     /// One for each served version.
     pub resources: Vec<Arc<Resource>>,
     /// The version that objects are stored in, served or not.
@@ -202,7 +200,6 @@ pub fn from_definition(object: &Object, revision: Revision) -> Result<Definition
         name,
         group: spec.group,
         established: condition(object, "Established"),
-        terminating: meta::is_marked(object),
         names: spec.names,
         resources,
         stored,

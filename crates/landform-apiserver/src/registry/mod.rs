@@ -20,11 +20,14 @@ pub struct Registry {
     state: ArcSwap<Kinds>,
 }
 
+/// Groups with their versions in order of preference, each with its resources.
+pub type Groups = BTreeMap<String, Vec<(String, Vec<Arc<Resource>>)>>;
+
 /// One consistent set of kinds.
 pub struct Kinds {
     by_path: HashMap<String, Arc<Resource>>,
     /// Group → its versions in order of preference → resources by plural.
-    groups: BTreeMap<String, Vec<(String, Vec<Arc<Resource>>)>>,
+    groups: Groups,
     definitions: BTreeMap<String, Arc<Definition>>,
 }
 
@@ -95,7 +98,9 @@ impl Kinds {
             .into_iter()
             .map(|(group, versions)| {
                 let mut versions: Vec<_> = versions.into_iter().collect();
-                versions.sort_by(|(a, _), (b, _)| version_priority(b).cmp(&version_priority(a)));
+                versions.sort_by_cached_key(|(version, _)| {
+                    std::cmp::Reverse(version_priority(version))
+                });
                 for (_, resources) in &mut versions {
                     resources.sort_by(|a, b| a.plural.cmp(&b.plural));
                 }
@@ -126,7 +131,7 @@ impl Kinds {
 
     /// Every group with its versions, the preferred one first. The core group's name is empty.
     #[must_use]
-    pub fn groups(&self) -> &BTreeMap<String, Vec<(String, Vec<Arc<Resource>>)>> {
+    pub fn groups(&self) -> &Groups {
         &self.groups
     }
 

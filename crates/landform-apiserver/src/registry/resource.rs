@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use landform_api::GroupVersionKind;
 use landform_api::jsonpath::JsonPath;
 use landform_schema::Schema;
 use landform_store::{Bucket, Key, Revision};
@@ -110,25 +109,10 @@ pub struct CustomColumn {
 }
 
 impl Resource {
-    /// The kind with its group and version.
-    #[must_use]
-    pub fn gvk(&self) -> GroupVersionKind {
-        GroupVersionKind::new(&self.group, &self.version, &self.kind)
-    }
-
     /// The apiVersion of its objects as served.
     #[must_use]
     pub fn api_version(&self) -> String {
         landform_api::kind::api_version(&self.group, &self.version)
-    }
-
-    /// The apiVersion to put into a stored object, when it is served with another one.
-    #[must_use]
-    pub fn served_api_version(&self) -> Option<String> {
-        match self.presentation {
-            Presentation::AsStored => None,
-            Presentation::OtherVersion | Presentation::NewEvents => Some(self.api_version()),
-        }
     }
 
     /// The key of an object.

@@ -1,4 +1,4 @@
-//! Bodies: JSON or YAML into a value, within limits, with duplicate fields noticed.
+//! Bodies: JSON, YAML or protobuf into a value, within limits, with duplicate fields noticed.
 
 use std::fmt;
 
@@ -21,13 +21,15 @@ pub struct Decoded {
     pub duplicates: Vec<String>,
 }
 
-/// Which text form a body has.
+/// Which form a body has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyForm {
     /// JSON.
     Json,
     /// YAML.
     Yaml,
+    /// The protobuf form of Kubernetes, which only built-in kinds have.
+    Protobuf,
 }
 
 impl BodyForm {
@@ -41,10 +43,11 @@ impl BodyForm {
         match media.trim() {
             "application/json" | "" | "text/plain" => Ok(Self::Json),
             "application/yaml" | "application/x-yaml" | "text/yaml" => Ok(Self::Yaml),
+            "application/vnd.kubernetes.protobuf" => Ok(Self::Protobuf),
             other => Err(ApiError::new(
                 Reason::UnsupportedMediaType,
                 format!(
-                    "the body is {other:?}, which this server does not read: send application/json or application/yaml"
+                    "the body is {other:?}, which this server does not read: send application/json, application/yaml or application/vnd.kubernetes.protobuf"
                 ),
             )),
         }
@@ -71,7 +74,30 @@ pub fn decode(bytes: &[u8], form: BodyForm) -> Result<Decoded> {
                 duplicates: Vec::new(),
             })
         }
+        BodyForm::Protobuf => decode_protobuf(bytes),
     }
+}
+
+/// Decodes the protobuf form of Kubernetes. A kind that has none (a custom resource) gets 415, so
+/// that the client knows to send JSON.
+fn decode_protobuf(bytes: &[u8]) -> Result<Decoded> {
+    use landform_protobuf::Error;
+    let value = landform_protobuf::decode(bytes).map_err(|error| {
+        let message = format!("the body is not valid protobuf: {error}");
+        match error {
+            Error::UnknownKind { .. } | Error::ContentEncoding(_) | Error::ContentType(_) => {
+                ApiError::new(Reason::UnsupportedMediaType, message)
+            }
+            Error::Table(_) => ApiError::internal(message),
+            Error::NoPrefix | Error::NoKind | Error::Malformed { .. } => {
+                ApiError::bad_request(message)
+            }
+        }
+    })?;
+    Ok(Decoded {
+        value,
+        duplicates: Vec::new(),
+    })
 }
 
 /// Decodes JSON.
@@ -239,13 +265,37 @@ mod tests {
 
     #[test]
     fn a_form_that_is_not_read_is_refused() {
-        let error =
-            BodyForm::from_content_type(Some("application/vnd.kubernetes.protobuf")).unwrap_err();
+        let error = BodyForm::from_content_type(Some("application/cbor")).unwrap_err();
         assert_eq!(error.reason(), Reason::UnsupportedMediaType);
+        assert_eq!(
+            BodyForm::from_content_type(Some("application/vnd.kubernetes.protobuf")).unwrap(),
+            BodyForm::Protobuf
+        );
         assert_eq!(
             BodyForm::from_content_type(Some("application/json; charset=utf-8")).unwrap(),
             BodyForm::Json
         );
+    }
+
+    #[test]
+    fn protobuf_is_read_for_kinds_that_have_it() {
+        // k8s, then typeMeta, then metadata with a name in it.
+        let namespace = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x08\x0a\x06\x0a\x04demo";
+        let decoded = decode(namespace, BodyForm::Protobuf).unwrap();
+        let expected = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "demo"},
+        });
+        assert_eq!(decoded.value, expected);
+        let custom = b"k8s\0\x0a\x08\x0a\x02x/\x12\x02ab";
+        let table: [(&[u8], Reason); 3] = [
+            (custom, Reason::UnsupportedMediaType),
+            (b"{}", Reason::BadRequest),
+            (&namespace[..30], Reason::BadRequest),
+        ];
+        for (bytes, reason) in table {
+            let error = decode(bytes, BodyForm::Protobuf).unwrap_err();
+            assert_eq!(error.reason(), reason, "{error}");
+        }
     }
 
     proptest! {
@@ -253,6 +303,7 @@ mod tests {
         fn no_body_panics(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = decode(&bytes, BodyForm::Json);
             let _ = decode(&bytes, BodyForm::Yaml);
+            let _ = decode(&bytes, BodyForm::Protobuf);
         }
     }
 }

@@ -151,7 +151,7 @@ impl ApiServer {
             ];
             if options.dry_run {
                 let taken = self.shared.store.get(&key).await?.is_some();
-                return Ok((!taken).then(|| (value, landform_store::Revision::ZERO)));
+                return Ok((!taken).then_some((value, landform_store::Revision::ZERO)));
             }
             let txn = guarded(
                 key.clone(),

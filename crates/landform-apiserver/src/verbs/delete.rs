@@ -5,6 +5,9 @@
 //! object is gone, as long as that doesn't take long, so that a client that looks right afterwards
 //! finds what it expects.
 
+use std::sync::Arc;
+
+use futures::StreamExt as _;
 use http::{Response, StatusCode};
 use landform_api::keys::{FINALIZER_CASCADE, FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
 use landform_store::{EventKind, Record, Revision};
@@ -16,7 +19,7 @@ use super::update::{Change, is_to_delete};
 use super::write::WriteOptions;
 use super::{Place, present};
 use crate::body::Body;
-use crate::error::{ApiError, Result};
+use crate::error::{ApiError, Reason, Result};
 use crate::lifecycle::UNDELETABLE;
 use crate::object::rules::Part;
 use crate::object::{Object, meta};
@@ -25,6 +28,9 @@ use crate::request::decode::{self, BodyForm};
 use crate::request::query::{FieldValidation, dry_run};
 use crate::respond;
 use crate::server::{ApiServer, Call};
+
+/// So many objects of a collection are deleted at once: enough that commits are shared.
+const AT_ONCE: usize = 64;
 
 /// What happens to the dependents of a deleted object (G13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,19 +190,30 @@ impl ApiServer {
         let options = DeleteOptions::from_call(call)?;
         let selection = Selection::from_call(call, place)?;
         let (records, _) = self.select(place, &selection, None, None, None).await?;
-        for record in &records.records {
-            let (namespace, name) = place.resource.names_in_key(&record.key);
-            let one = Place {
-                resource: place.resource.clone(),
-                namespace: namespace.to_owned(),
-                name: Some(name.to_owned()),
-            };
-            match self.delete_one(&one, &options).await {
-                Ok(_) => {}
-                // Somebody else was faster.
-                Err(error) if error.reason() == crate::error::Reason::NotFound => {}
-                Err(error) => return Err(error),
+        let options = Arc::new(options);
+        let deletes = records.records.into_iter().map(|record| {
+            let (server, resource, options) =
+                (self.clone(), place.resource.clone(), options.clone());
+            async move {
+                let (namespace, name) = resource.names_in_key(&record.key);
+                let (namespace, name) = (namespace.to_owned(), Some(name.to_owned()));
+                let one = Place {
+                    resource,
+                    namespace,
+                    name,
+                };
+                match server.delete_one(&one, &options).await {
+                    // Somebody else was faster.
+                    Err(error) if error.reason() == Reason::NotFound => Ok(()),
+                    result => result.map(|_| ()),
+                }
             }
+        });
+        let mut results = futures::stream::iter(deletes)
+            .buffer_unordered(AT_ONCE)
+            .boxed();
+        while let Some(result) = results.next().await {
+            result?;
         }
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",

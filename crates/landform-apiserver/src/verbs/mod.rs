@@ -18,6 +18,7 @@ pub(crate) mod write;
 pub(crate) use delete::{DeleteOptions, Policy};
 pub(crate) use reviews::REVIEWS;
 pub(crate) use update::Change;
+pub(crate) use watch::RecentLines;
 
 use std::sync::Arc;
 

@@ -15,6 +15,9 @@ use crate::registry::Scale;
 use crate::respond;
 use crate::server::{ApiServer, Call};
 
+/// What a request makes of a scale.
+type ScaleChange = Box<dyn Fn(&Value) -> Result<Value> + Send + Sync>;
+
 impl ApiServer {
     pub(super) async fn scale(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
         let paths = place
@@ -39,7 +42,7 @@ impl ApiServer {
             ));
         }
         let options = WriteOptions::from_call(call)?;
-        let change: Box<dyn Fn(&Value) -> Result<Value> + Send + Sync> = match call.method {
+        let change: ScaleChange = match call.method {
             Method::PUT => {
                 let sent = sent_scale(call)?;
                 Box::new(move |_| Ok(sent.clone()))

@@ -92,7 +92,7 @@ impl ApiServer {
                         return Err(place.invalid(place.name(), &errors));
                     }
                     self.settle(resource, &mut object);
-                    rules::count_generation(resource, &mut object, &old);
+                    rules::count_generation(&mut object, &old);
                     (object, bound)
                 }
             };

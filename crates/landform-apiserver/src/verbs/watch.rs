@@ -86,6 +86,7 @@ impl ApiServer {
         let start = start(call)?;
         let mut lines = Lines {
             resource: place.resource.clone(),
+            server: self.clone(),
             shape: form.shape,
             include: table::Include::from_query(&call.query)?,
             columns_sent: false,
@@ -261,6 +262,7 @@ impl Watcher {
 /// How events look on the wire for one client.
 struct Lines {
     resource: Arc<Resource>,
+    server: ApiServer,
     shape: Shape,
     include: table::Include,
     /// A watch of a table sends the column definitions once.
@@ -270,6 +272,27 @@ struct Lines {
 /// The lines of one event, shared by all watchers of it: one for each resource version served.
 #[derive(Default)]
 struct SharedLines(Mutex<Vec<(String, &'static str, Bytes)>>);
+
+/// The events whose lines are kept. Only recent ones are: an event stays in the history for minutes,
+/// its lines are needed while its watchers send it.
+#[derive(Default)]
+pub(crate) struct RecentLines(Mutex<VecDeque<Arc<SharedLines>>>);
+
+/// The lines of so many events are kept.
+const RECENT: usize = 1024;
+
+impl RecentLines {
+    fn keep(&self, lines: &Arc<SharedLines>) {
+        let mut recent = self.0.lock();
+        recent.push_back(lines.clone());
+        if recent.len() > RECENT
+            && let Some(oldest) = recent.pop_front()
+        {
+            drop(recent);
+            oldest.0.lock().clear();
+        }
+    }
+}
 
 impl Lines {
     /// The line for an event, if the selection sees anything of it.
@@ -325,6 +348,11 @@ impl Lines {
         }
         let line = self.full(type_, record, event.revision);
         lines.push((version, type_, line.clone()));
+        let is_first = lines.len() == 1;
+        drop(lines);
+        if is_first {
+            self.server.shared.recent_lines.keep(&shared);
+        }
         line
     }
 

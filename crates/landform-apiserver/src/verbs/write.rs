@@ -132,7 +132,16 @@ pub(crate) fn problems(
     // Events of the new form were checked before they were translated: the stored form has another
     // schema.
     if resource.presentation != Presentation::NewEvents {
-        errors.extend(schema_problems(resource, object, old));
+        // The schema knows the types of the metadata too; what was said needn't be said again.
+        let said: Vec<_> = errors
+            .iter()
+            .map(|error| (error.path.clone(), error.reason))
+            .collect();
+        let more = schema_problems(resource, object, old);
+        errors.extend(
+            more.into_iter()
+                .filter(|error| !said.contains(&(error.path.clone(), error.reason))),
+        );
     }
     errors.extend(resource.rules.validate(object, old));
     errors
@@ -251,13 +260,14 @@ impl ApiServer {
             return Ok(self.shared.store.commit(txn).await?);
         }
         // The kinds are there before anybody can see that they are established, and go after the
-        // definition has gone.
-        let before = object.map(|object| self.put_definition(object, Revision::ZERO));
-        let name = txn
-            .writes
-            .first()
-            .map(|(key, ..)| key.name.to_string())
-            .unwrap_or_default();
+        // definition has gone. Until the commit they carry the revision that they replace, so that
+        // objects can be created meanwhile.
+        let (name, replaced) = match txn.writes.first() {
+            Some((key, Compare::ModifiedAt(revision), _)) => (key.name.to_string(), *revision),
+            Some((key, ..)) => (key.name.to_string(), Revision::ZERO),
+            None => (String::new(), Revision::ZERO),
+        };
+        let before = object.map(|object| self.put_definition(object, replaced));
         let outcome = self.shared.store.commit(txn).await;
         match (&outcome, object) {
             (Ok(TxnOutcome::Committed(revision)), Some(object)) => {

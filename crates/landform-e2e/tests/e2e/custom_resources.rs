@@ -142,11 +142,11 @@ fn names_columns_and_categories() {
 #[test]
 fn values_are_defaulted_pruned_and_kept() {
     let server = with_widgets();
-    let spec = "{color: red, port: http, anything: {deep: [1, {x: y}]}}";
+    let spec = "{color: red, port: http, anything: {deep: [1, {x: z}]}}";
     server.apply(&widget("w", spec));
     let found = server.kubectl_json(&["get", "widget", "w"]);
     let expected =
-        json!({"color": "red", "count": 1, "port": "http", "anything": {"deep": [1, {"x": "y"}]}});
+        json!({"color": "red", "count": 1, "port": "http", "anything": {"deep": [1, {"x": "z"}]}});
     assert_eq!(found["spec"], expected);
     let unknown = widget("u", "{color: red, unknown: 1}");
     server.kubectl_with(&["create", "--validate=false", "-f", "-"], &unknown);
@@ -284,8 +284,9 @@ fn a_definition_takes_its_objects_with_it() {
     watch.expect(&["ADDED", "w"]);
     server.kubectl(&["delete", "crd", "widgets.example.com"]);
     watch.expect(&["DELETED", "w"]);
+    // kubectl still knows the kind from its cache; the server doesn't.
     let said = server.kubectl_fails(&["get", "widgets"]);
-    assert_contains(&said, &["doesn't have a resource type"]);
+    assert_contains(&said, &["could not find the requested resource"]);
     server.apply(WIDGETS);
     assert_eq!(server.kubectl(&["get", "widgets", "-o", "name"]), "");
 }

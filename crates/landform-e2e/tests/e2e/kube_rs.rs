@@ -120,7 +120,7 @@ async fn c5_a_watcher_sees_every_change_in_order() {
         maps.patch("one", &PatchParams::default(), &patch)
             .await
             .unwrap();
-        maps.delete("before", &DeleteParams::default())
+        maps.delete("before", &DeleteParams::background())
             .await
             .unwrap();
         assert_eq!(next(&mut events).await, ("apply", "one".to_owned()));

@@ -3,7 +3,7 @@
 use landform_e2e::Server;
 use serde_json::json;
 
-use crate::{assert_contains, config_map};
+use crate::{assert_contains, config_map, namespace};
 
 /// An object that stays until somebody removes its finalizer.
 fn held(name: &str) -> String {
@@ -22,8 +22,14 @@ const RELEASE: &[&str] = &[
 #[test]
 fn delete_by_name_label_and_all() {
     let server = Server::start();
-    server.kubectl(&["create", "namespace", "team"]);
-    let apps = [("a", "x"), ("b", "x"), ("c", "y"), ("d", "z"), ("e", "z")];
+    server.apply(&namespace("team"));
+    let apps = [
+        ("a", "web"),
+        ("b", "web"),
+        ("c", "db"),
+        ("d", "log"),
+        ("e", "log"),
+    ];
     let manifests: String = apps
         .iter()
         .map(|(name, app)| config_map(name, app, &[]))
@@ -31,7 +37,7 @@ fn delete_by_name_label_and_all() {
     server.kubectl_with(&["apply", "-n", "team", "-f", "-"], &manifests);
     let team = |arguments: &[&str]| server.kubectl(&[&["-n", "team"], arguments].concat());
     assert_eq!(team(&["delete", "cm", "d"]), "configmap \"d\" deleted");
-    let said = team(&["delete", "cm", "-l", "app=x"]);
+    let said = team(&["delete", "cm", "-l", "app=web"]);
     assert_contains(
         &said,
         &["configmap \"a\" deleted", "configmap \"b\" deleted"],
@@ -110,10 +116,10 @@ fn kubectl_waits_until_the_object_is_gone() {
 #[test]
 fn a_namespace_takes_its_content_with_it() {
     let server = Server::start();
-    server.kubectl(&["create", "namespace", "team"]);
-    let inside = config_map("one", "a", &[]) + &held("two");
+    server.apply(&namespace("team"));
+    let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n";
+    let inside = config_map("one", "a", &[]) + &held("two") + secret;
     server.kubectl_with(&["apply", "-n", "team", "-f", "-"], &inside);
-    server.kubectl(&["create", "secret", "generic", "s", "-n", "team"]);
     server.kubectl(&["delete", "namespace", "team", "--wait=false"]);
 
     let mut gone = server.kubectl_lines(&[
@@ -148,7 +154,7 @@ fn the_namespaces_of_the_system_stay() {
 }
 
 #[test]
-fn preconditions_and_policies_are_kept() {
+fn preconditions_are_kept() {
     let server = Server::start();
     server.apply(&config_map("one", "a", &[]));
     let path = "/api/v1/namespaces/default/configmaps/one";
@@ -158,6 +164,40 @@ fn preconditions_and_policies_are_kept() {
     let said = server.kubectl_fails(&["delete", "--raw", path, "-f", &file]);
     assert_contains(&said, &["Conflict"]);
     server.kubectl(&["get", "cm", "one"]);
-    server.kubectl(&["delete", "cm", "one", "--cascade=orphan"]);
-    assert_contains(&server.kubectl_fails(&["get", "cm", "one"]), &["NotFound"]);
+}
+
+#[test]
+fn g7_g13_a_delete_ends_whatever_the_policy() {
+    let server = Server::start();
+    for policy in ["background", "foreground", "orphan"] {
+        server.apply(&config_map("one", "a", &[]));
+        server.kubectl(&["delete", "cm", "one", &format!("--cascade={policy}")]);
+        assert_contains(&server.kubectl_fails(&["get", "cm", "one"]), &["NotFound"]);
+    }
+    server.apply(&config_map("one", "a", &[]));
+    // No policy at all: what most client libraries send.
+    server.kubectl(&[
+        "delete",
+        "--raw",
+        "/api/v1/namespaces/default/configmaps/one",
+    ]);
+    server.kubectl(&["wait", "--for=delete", "cm/one", "--timeout=55s"]);
+}
+
+#[test]
+fn g2_a_delete_without_a_policy_marks_the_object_for_good() {
+    let server = Server::start();
+    server.apply(&held("stays"));
+    server.kubectl(&[
+        "delete",
+        "--raw",
+        "/api/v1/namespaces/default/configmaps/stays",
+    ]);
+    let undo = r#"{"metadata": {"deletionTimestamp": null}}"#;
+    server.kubectl(&["patch", "cm", "stays", "--type=merge", "-p", undo]);
+    let found = server.kubectl_json(&["get", "cm", "stays"]);
+    assert!(
+        found["metadata"]["deletionTimestamp"].is_string(),
+        "{found}"
+    );
 }

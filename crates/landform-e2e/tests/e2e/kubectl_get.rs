@@ -2,7 +2,7 @@
 
 use landform_e2e::Server;
 
-use crate::{WEB, assert_contains, config_map};
+use crate::{WEB, assert_contains, config_map, namespace};
 
 fn with_three_maps() -> Server {
     let server = Server::start();
@@ -147,8 +147,11 @@ fn field_selectors() {
 #[test]
 fn namespaces_separate_and_join() {
     let server = with_three_maps();
-    server.kubectl(&["create", "namespace", "other"]);
-    server.kubectl(&["create", "cm", "one", "-n", "other"]);
+    server.apply(&namespace("other"));
+    server.kubectl_with(
+        &["apply", "-n", "other", "-f", "-"],
+        &config_map("one", "web", &[]),
+    );
     assert_eq!(names(&server, &["-n", "other"]), ["one"]);
     let all = server.kubectl(&[
         "get",
@@ -322,13 +325,10 @@ fn describe_built_in_kinds() {
             "nginx:1.0",
         ],
     );
-    server.kubectl(&[
-        "create",
-        "secret",
-        "generic",
-        "password",
-        "--from-literal=p=secret",
-    ]);
+    server.apply(
+        "{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"name\": \"password\"}, \
+         \"stringData\": {\"p\": \"secret\"}}",
+    );
     let text = server.kubectl(&["describe", "secret", "password"]);
     assert_contains(&text, &["Type:  Opaque", "p:  6 bytes"]);
     assert_contains(

@@ -6,6 +6,7 @@
 )]
 
 mod custom_resources;
+mod in_process;
 mod kopf_operator;
 mod kube_rs;
 mod kubectl_apply;
@@ -28,6 +29,10 @@ fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {
         "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n  labels:\n    \
          app: {app}\ndata:\n{data}"
     )
+}
+
+fn namespace(name: &str) -> String {
+    format!("---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n")
 }
 
 /// A Deployment with one container.

@@ -37,7 +37,8 @@ assert [item.metadata.name for item in listed.items] == ["before"]
 create("one")
 create("two")
 core.patch_namespaced_config_map("one", "default", {"data": {"k": "v"}})
-core.delete_namespaced_config_map("two", "default")
+# In the background: a delete without a policy first marks the object, which is an event too.
+core.delete_namespaced_config_map("two", "default", propagation_policy="Background")
 create("three")
 
 events, version = take(2, listed.metadata.resource_version)

@@ -77,19 +77,21 @@ impl Compiler {
             },
         };
         node.atomic_map = def.atomic_map;
-        for field in &def.fields {
-            let property = self.property(field);
-            if field.enforced_required {
-                node.required.push(field.name.into());
-            }
-            node.properties.push(property);
-        }
-        node.properties.sort_by(|a, b| a.name.cmp(&b.name));
+        let enforced = def.fields.iter().filter(|field| field.enforced_required);
+        node.required = enforced.map(|field| field.name.into()).collect();
+        node.set_properties(
+            def.fields
+                .iter()
+                .map(|field| self.property(field))
+                .collect(),
+        );
         node
     }
 
     fn property(&mut self, field: &FieldDef) -> Property {
         let attributes = &field.attributes;
+        let default = attributes.default.as_ref().and_then(Value::as_str);
+        let has_text = default.is_some_and(|text| !text.is_empty());
         let plain = attributes.list_type.is_none()
             && attributes.map_type.is_none()
             && attributes.enumeration.is_empty()
@@ -110,6 +112,8 @@ impl Compiler {
                 key: attributes.merge_key.map(Into::into),
                 retain_keys: attributes.retain_keys,
             },
+            empty_is_missing: field.ty == TypeRef::String
+                && (!attributes.enumeration.is_empty() || has_text),
         }
     }
 
@@ -141,6 +145,7 @@ impl Compiler {
             Some("map") => ListType::Map(keys()),
             _ => ListType::Unset,
         };
+        node.unique = attributes.unique;
         node.atomic_map = attributes.map_type == Some("atomic");
         let bound = |limit: i64| Bound {
             value: limit.into(),

@@ -1,6 +1,6 @@
 //! The kinds that are there from the start, as tables of our own.
 //!
-//! The types are written down in `*.schema` files (see [`table`]), which list every field of the
+//! The types are written down in `*.schema` files (see `table.rs`), which list every field of the
 //! published API of version 1.34 with its type, list keys, defaults and a short description. They
 //! are read once, when a built-in kind is first asked for. A test compares them with the published
 //! types, so that a field can't be missing.
@@ -86,6 +86,14 @@ pub struct BuiltinKind {
 #[must_use]
 pub fn kinds() -> &'static [BuiltinKind] {
     &KINDS
+}
+
+/// The built-in kind of this name.
+#[must_use]
+pub fn find(group: &str, version: &str, kind: &str) -> Option<&'static BuiltinKind> {
+    kinds()
+        .iter()
+        .find(|one| one.kind == kind && one.group == group && one.version == version)
 }
 
 /// A named type as the OpenAPI documents publish it.

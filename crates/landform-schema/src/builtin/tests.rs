@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::table::Tables;
 use super::{check_tables, kinds, schema_of};
 
 fn admitted(kind: &str, mut object: Value) -> (Value, Vec<String>) {
@@ -346,6 +347,37 @@ fn quantities_and_int_or_string_take_both_forms() {
 }
 
 #[test]
+fn an_empty_string_counts_as_missing_where_go_cannot_tell() {
+    let (service, errors) = admitted(
+        "Service",
+        json!({"spec": {"type": "", "ports": [{"port": 1, "name": ""}]}}),
+    );
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(service["spec"]["type"], "ClusterIP");
+    assert_eq!(service["spec"]["ports"][0]["name"], "");
+}
+
+#[test]
+fn entries_that_kubernetes_tolerates_twice_are_tolerated() {
+    let env = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]);
+    let pod = json!({"metadata": {"finalizers": ["a/b", "a/b"]}, "spec": {"containers": [{"name": "a", "image": "i", "env": env}]}});
+    assert_eq!(admitted("Pod", pod).1, Vec::<String>::new());
+}
+
+#[test]
+fn a_kind_is_found_by_its_name() {
+    assert_eq!(
+        super::find("events.k8s.io", "v1", "Event").map(|kind| kind.definition),
+        Some("io.k8s.api.events.v1.Event")
+    );
+    assert_eq!(
+        super::find("", "v1", "Event").map(|kind| kind.plural),
+        Some("events")
+    );
+    assert!(super::find("apps", "v2", "Deployment").is_none());
+}
+
+#[test]
 fn schemas_in_a_definition_are_pruned_at_every_depth() {
     let definition = kinds()
         .iter()
@@ -363,5 +395,62 @@ fn schemas_in_a_definition_are_pruned_at_every_depth() {
             format!("{at}.properties.a.typo"),
             format!("{at}.typo")
         ]
+    );
+}
+
+#[test]
+fn an_error_names_file_and_line() {
+    let table = [
+        (
+            "package a\ntype T \"t\"\n  f what? \"d\"\n",
+            3,
+            "is no type",
+        ),
+        ("package a\n  f string \"d\"\n", 2, "before any type"),
+        ("nonsense\n", 1, "unknown directive"),
+        (
+            "package a\ntype T \"t\"\n  f string wrong \"d\"\n",
+            3,
+            "unknown attribute",
+        ),
+        (
+            "package a\ntype T \"t\"\n  f string default={ \"d\"\n",
+            3,
+            "default={",
+        ),
+        (
+            "package a\ntype T \"t\"\n  f string min=x \"d\"\n",
+            3,
+            "needs a number",
+        ),
+        (
+            "package a\ntype T \"t\"\n  f string\n",
+            3,
+            "needs a description",
+        ),
+        (
+            "package a\ntype T \"t\"\n  kind namespaced\n",
+            3,
+            "needs plural=",
+        ),
+    ];
+    for (text, line, problem) in table {
+        let files: &'static [(&'static str, &'static str)] =
+            Box::leak(Box::new([("x.schema", text)]));
+        let error = Tables::parse(files).expect_err(text);
+        assert_eq!((error.file, error.line), ("x.schema", line), "{error}");
+        assert!(error.problem.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn an_unknown_type_is_named() {
+    let files: &'static [_] = &[("x.schema", "package a\ntype T \"t\"\n  f Missing \"d\"\n")];
+    let error = Tables::parse(files).expect_err("no such type");
+    assert!(
+        error
+            .to_string()
+            .contains("a.T.f has an unknown type Missing"),
+        "{error}"
     );
 }

@@ -1,6 +1,6 @@
 //! Patches that are merged into an object: strategic merge patch and JSON merge patch (RFC 7386).
 //!
-//! Reading order: [`strategic`] (objects and directives), [`lists`] (entries and their order).
+//! Reading order: `strategic` (objects and directives), `lists` (entries and their order).
 
 mod lists;
 mod strategic;

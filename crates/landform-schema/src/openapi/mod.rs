@@ -1,6 +1,6 @@
 //! The types as OpenAPI publishes them, so that `kubectl explain`, `apply` and `diff` work.
 //!
-//! [`builtin`] writes the named types of our tables, [`custom`] those of custom resources. Version 2
+//! `builtin` writes the named types of our tables, `custom` those of custom resources. Version 2
 //! knows neither unions nor null, so a type that uses them is published there as less than it is.
 
 mod builtin;

@@ -30,22 +30,24 @@ pub(crate) fn apply(arena: &Arena, id: NodeId, value: &mut Value) {
 }
 
 fn object(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
-    if map.values().any(Value::is_null) {
-        drop_nulls(arena, node, map);
+    if map
+        .values()
+        .any(|value| value.is_null() || value.as_str() == Some(""))
+    {
+        drop_missing(arena, node, map);
     }
-    // In this order, since a condition looks either at what the author gave or at the result.
-    fill(node, map, |property, map| match &property.default_when {
-        Some(When::Absent(sibling)) => !map.contains_key(sibling.as_ref()),
-        None | Some(When::Is(..)) => false,
-    });
-    fill(node, map, |property, _| property.default_when.is_none());
-    fill(node, map, |property, map| match &property.default_when {
-        Some(When::Is(sibling, values)) => {
-            let given = map.get(sibling.as_ref()).and_then(Value::as_str);
-            given.is_some_and(|given| values.iter().any(|value| **value == *given))
+    for property in node
+        .defaulted
+        .iter()
+        .filter_map(|index| node.properties.get(*index))
+    {
+        if let Some(default) = &property.default
+            && !map.contains_key(property.name.as_ref())
+            && applies(property, map)
+        {
+            map.insert(property.name.to_string(), Value::clone(default));
         }
-        None | Some(When::Absent(_)) => false,
-    });
+    }
     for (name, value) in map.iter_mut() {
         if (value.is_object() || value.is_array())
             && let Some(child) = node.field(name)
@@ -55,23 +57,20 @@ fn object(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
     }
 }
 
-/// Sets the defaults of missing fields that are due.
-fn fill(
-    node: &Node,
-    map: &mut Map<String, Value>,
-    due: impl Fn(&Property, &Map<String, Value>) -> bool,
-) {
-    for property in &node.properties {
-        if let Some(default) = &property.default
-            && !map.contains_key(property.name.as_ref())
-            && due(property, map)
-        {
-            map.insert(property.name.to_string(), Value::clone(default));
+/// Whether what a default depends on holds.
+fn applies(property: &Property, map: &Map<String, Value>) -> bool {
+    match &property.default_when {
+        None => true,
+        Some(When::Absent(sibling)) => !map.contains_key(sibling.as_ref()),
+        Some(When::Is(sibling, values)) => {
+            let given = map.get(sibling.as_ref()).and_then(Value::as_str);
+            given.is_some_and(|given| values.iter().any(|value| **value == *given))
         }
     }
 }
 
-fn drop_nulls(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
+/// Drops what stands for "not given": nulls, and empty strings where they mean the same.
+fn drop_missing(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
     let fallback = match node.additional {
         Additional::Schema(child) => arena.get(child).default.as_ref(),
         Additional::Any | Additional::No => None,
@@ -83,10 +82,13 @@ fn drop_nulls(arena: &Arena, node: &Node, map: &mut Map<String, Value>) {
             }
         }
     }
-    map.retain(|name, value| {
-        !value.is_null()
-            || node
-                .field(name)
-                .is_none_or(|child| arena.get(child).nullable)
+    map.retain(|name, value| match value {
+        Value::Null => node
+            .field(name)
+            .is_none_or(|child| arena.get(child).nullable),
+        Value::String(text) if text.is_empty() => node
+            .property(name)
+            .is_none_or(|property| !property.empty_is_missing),
+        _ => true,
     });
 }

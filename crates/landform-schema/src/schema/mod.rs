@@ -1,7 +1,7 @@
 //! The compiled schema of one version of a kind, and what can be done with it.
 //!
 //! Reading order: [`node`] (what a schema is made of), [`parse`] with [`checks`] and
-//! [`rules_of_lists`] (from `openAPIV3Schema`), then the walks over objects: [`prune`],
+//! [`rules_of_lists`], [`object_fields`] and [`value_only`] (from `openAPIV3Schema`), then the walks over objects: [`prune`],
 //! [`default`], [`validate`] with [`unique`] and [`correlate`], and [`cel`].
 
 pub(crate) mod cel;
@@ -10,18 +10,22 @@ mod correlate;
 pub(crate) mod default;
 pub(crate) mod formats;
 pub(crate) mod node;
+mod object_fields;
 pub(crate) mod parse;
+pub(crate) mod pattern;
+mod place;
 mod prune;
 mod rules_of_lists;
 mod unique;
 mod validate;
+mod value_only;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use landform_api::{FieldError, FieldPath, FieldReason};
+use landform_api::{FieldError, FieldReason};
 use serde_json::Value;
 
 use node::{Arena, NodeId};
@@ -94,7 +98,7 @@ impl Schema {
     /// that didn't change are left alone.
     #[must_use]
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let errors = validate::validate(&self.arena, self.root, object, old, FieldPath::root());
+        let errors = validate::validate(&self.arena, self.root, object, old, "");
         cel::check_rules(&self.arena, self.root, object, old, errors)
     }
 
@@ -122,7 +126,7 @@ fn check_default(arena: &Arena, default: &PendingDefault) -> Vec<FieldError> {
         default.node,
         &value,
         None,
-        default.path.clone(),
+        default.path.as_str(),
     ));
     errors
 }

@@ -83,6 +83,8 @@ pub(crate) struct Property {
     /// What the default depends on.
     pub(crate) default_when: Option<When>,
     pub(crate) merge: MergeStrategy,
+    /// An empty string counts as missing, as it does for Go's strings.
+    pub(crate) empty_is_missing: bool,
 }
 
 /// What stands for fields that `properties` doesn't name.
@@ -132,6 +134,8 @@ pub(crate) struct Node {
     pub(crate) nullable: bool,
     /// Sorted by name.
     pub(crate) properties: Vec<Property>,
+    /// Which properties have a default, in the order in which they are filled in.
+    pub(crate) defaulted: Vec<usize>,
     pub(crate) additional: Additional,
     pub(crate) items: Option<NodeId>,
     /// Stands in for `null` in a list or map; a missing field takes its property's default.
@@ -140,6 +144,8 @@ pub(crate) struct Node {
     pub(crate) preserve_unknown: bool,
     pub(crate) embedded: bool,
     pub(crate) list: ListType,
+    /// Entries of a set or map-like list must differ.
+    pub(crate) unique: bool,
     pub(crate) atomic_map: bool,
     pub(crate) checks: Option<Box<Checks>>,
     pub(crate) rules: Option<Arc<RuleSet>>,
@@ -156,13 +162,33 @@ impl Node {
         found.ok().and_then(|index| self.properties.get(index))
     }
 
-    /// Adds a property, in order, unless there is one of this name.
+    /// Sets the properties, in any order.
+    pub(crate) fn set_properties(&mut self, mut properties: Vec<Property>) {
+        properties.sort_by(|a, b| a.name.cmp(&b.name));
+        self.properties = properties;
+        let with_default = self.properties.iter().enumerate();
+        let with_default = with_default.filter(|(_, property)| property.default.is_some());
+        self.defaulted = with_default.map(|(index, _)| index).collect();
+        // A condition looks either at what the author gave or at the result.
+        self.defaulted.sort_by_key(|index| {
+            match self
+                .properties
+                .get(*index)
+                .and_then(|property| property.default_when.as_ref())
+            {
+                Some(When::Absent(_)) => 0,
+                None => 1,
+                Some(When::Is(..)) => 2,
+            }
+        });
+    }
+
+    /// Adds a property unless there is one of this name.
     pub(crate) fn add_property(&mut self, name: &str, node: NodeId) {
-        let found = self
-            .properties
-            .binary_search_by(|property| property.name.as_ref().cmp(name));
-        if let Err(index) = found {
-            self.properties.insert(index, Property::plain(name, node));
+        if self.property(name).is_none() {
+            let mut properties = std::mem::take(&mut self.properties);
+            properties.push(Property::plain(name, node));
+            self.set_properties(properties);
         }
     }
 
@@ -185,6 +211,7 @@ impl Property {
             default: None,
             default_when: None,
             merge: MergeStrategy::default(),
+            empty_is_missing: false,
         }
     }
 }
@@ -200,6 +227,7 @@ static ANYTHING: Node = Node {
     ty: Type::Any,
     nullable: true,
     properties: Vec::new(),
+    defaulted: Vec::new(),
     additional: Additional::Any,
     items: None,
     default: None,
@@ -207,6 +235,7 @@ static ANYTHING: Node = Node {
     preserve_unknown: true,
     embedded: false,
     list: ListType::Unset,
+    unique: false,
     atomic_map: false,
     checks: None,
     rules: None,

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use super::cel::RuleSet;
 use super::checks;
 use super::node::{Additional, Arena, Node, NodeId, Property, Type};
+use super::pattern;
 use super::rules_of_lists;
-use crate::builtin;
 
 /// Deeper schemas are refused, so that no walk over one can exhaust the stack.
 pub(crate) const DEEPEST: usize = 64;
@@ -37,7 +37,7 @@ const UNSUPPORTED: [&str; 8] = [
 
 /// Where a schema stands, which decides how a missing type is reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     Root,
     Field,
     Entry,
@@ -68,7 +68,7 @@ pub(crate) struct Parser {
     pub(crate) errors: Vec<FieldError>,
     pub(crate) path: FieldPath,
     pub(crate) defaults: Vec<PendingDefault>,
-    depth: usize,
+    pub(crate) depth: usize,
     /// How often the node at hand may occur in one object, as far as the schema limits it.
     pub(crate) cardinality: u64,
     /// Whether the old value of the node at hand can be found in an update.
@@ -116,7 +116,7 @@ impl Parser {
         ));
     }
 
-    fn structural(&mut self, schema: &Value, place: Place) -> NodeId {
+    pub(crate) fn structural(&mut self, schema: &Value, place: Place) -> NodeId {
         let Some(map) = schema.as_object() else {
             let path = self.path.clone();
             let detail = "must be a schema, which is an object";
@@ -152,7 +152,8 @@ impl Parser {
             ..Node::default()
         };
         self.preserve_unknown(map);
-        node.properties = self.properties(map, node.embedded || place == Place::Root);
+        let properties = self.properties(map, node.embedded || place == Place::Root);
+        node.set_properties(properties);
         node.additional = self.additional(map);
         node.items = self.items(map, node.ty);
         self.list_and_map_types(map, &mut node);
@@ -190,7 +191,7 @@ impl Parser {
         })
     }
 
-    fn refuse_unsupported(&mut self, map: &Map<String, Value>) {
+    pub(crate) fn refuse_unsupported(&mut self, map: &Map<String, Value>) {
         for keyword in UNSUPPORTED {
             if map.get(keyword).is_some_and(|value| !value.is_null()) {
                 self.report(
@@ -289,7 +290,6 @@ impl Parser {
             });
         }
         self.path.pop(mark);
-        properties.sort_by(|a, b| a.name.cmp(&b.name));
         properties
     }
 
@@ -358,6 +358,7 @@ impl Parser {
 
     fn list_and_map_types(&mut self, map: &Map<String, Value>, node: &mut Node) {
         node.list = rules_of_lists::list_type(self, map, node);
+        node.unique = true;
         if let Some(kind) = map.get("x-kubernetes-map-type").and_then(Value::as_str) {
             match kind {
                 "atomic" => node.atomic_map = true,
@@ -395,214 +396,12 @@ impl Parser {
         }
     }
 
-    /// Gives a whole object the fields that every object has: apiVersion, kind and metadata.
-    fn add_object_fields(&mut self, id: NodeId, schema: &Value) {
-        let metadata = schema.pointer("/properties/metadata");
-        let metadata = self.metadata(metadata);
-        let text = self.arena.add(Node {
-            ty: Type::String,
-            ..Node::default()
-        });
-        for name in ["apiVersion", "kind"] {
-            let declared = self
-                .arena
-                .get(id)
-                .property(name)
-                .map(|property| property.node);
-            if declared.is_some_and(|node| self.arena.get(node).ty != Type::String) {
-                let mark = self.path.push_field("properties");
-                let inner = self.path.push_key(name);
-                let value = schema.pointer(&format!("/properties/{name}/type")).cloned();
-                self.invalid("type", &value.unwrap_or(Value::Null), "must be string");
-                self.path.pop(inner);
-                self.path.pop(mark);
-            }
-        }
-        if let Some(node) = self.arena.get_mut(id) {
-            node.add_property("apiVersion", text);
-            node.add_property("kind", text);
-            node.add_property("metadata", metadata);
-        }
-    }
-
-    /// `ObjectMeta`, with what the author's schema says about name and generateName.
-    fn metadata(&mut self, schema: Option<&Value>) -> NodeId {
-        let (arena, id) = builtin::object_meta();
-        let metadata = self.arena.import(arena, id);
-        let Some(map) = schema.and_then(Value::as_object) else {
-            return metadata;
-        };
-        let mark = self.path.push_field("properties");
-        let inner = self.path.push_key("metadata");
-        if map.get("type").and_then(Value::as_str) != Some("object") {
-            let given = map.get("type").cloned().unwrap_or(Value::Null);
-            self.invalid("type", &given, "must be object");
-        }
-        let foreign = map
-            .keys()
-            .any(|key| !matches!(key.as_str(), "type" | "properties" | "description"));
-        let fields = map.get("properties").and_then(Value::as_object);
-        let strange = fields.is_some_and(|fields| {
-            fields
-                .keys()
-                .any(|name| !matches!(name.as_str(), "name" | "generateName"))
-        });
-        if foreign || strange {
-            let path = self.path.clone();
-            self.errors.push(FieldError::new(
-                &path,
-                FieldReason::Forbidden,
-                "must not specify anything other than name and generateName, \
-                 but metadata is implicitly specified",
-            ));
-        }
-        for (name, schema) in fields.into_iter().flatten() {
-            let outer = self.path.push_field("properties");
-            let key = self.path.push_key(name);
-            let restricted = self.structural(schema, Place::Field);
-            self.path.pop(key);
-            self.path.pop(outer);
-            let node = self.arena.get_mut(metadata);
-            let property = node.and_then(|node| {
-                node.properties
-                    .iter_mut()
-                    .find(|property| property.name.as_ref() == name)
-            });
-            if let Some(property) = property {
-                property.node = restricted;
-            }
-        }
-        self.path.pop(inner);
-        self.path.pop(mark);
-        metadata
-    }
-
-    /// A schema inside `allOf` and the like: it may restrict values but not declare structure.
-    ///
-    /// `int_or_string` allows the two types whose choice such a schema expresses.
-    pub(crate) fn value_only(&mut self, schema: &Value, int_or_string: bool) -> NodeId {
-        let Some(map) = schema.as_object() else {
-            let path = self.path.clone();
-            let detail = "must be a schema, which is an object";
-            self.errors.push(FieldError::with_value(
-                &path,
-                FieldReason::TypeInvalid,
-                schema,
-                detail,
-            ));
-            return self.arena.add(Node::default());
-        };
-        if self.depth >= DEEPEST {
-            let detail = format!("must not be nested more than {DEEPEST} levels deep");
-            let path = self.path.clone();
-            self.errors
-                .push(FieldError::new(&path, FieldReason::TooMany, detail));
-            return self.arena.add(Node::default());
-        }
-        self.depth += 1;
-        self.refuse_unsupported(map);
-        self.refuse_structure(map, int_or_string);
-        let mut node = Node {
-            nullable: true,
-            ty: match map.get("type").and_then(Value::as_str) {
-                Some("integer") => Type::Integer,
-                Some("string") => Type::String,
-                _ => Type::Any,
-            },
-            required: self.required(map),
-            ..Node::default()
-        };
-        node.properties = self.value_only_properties(map);
-        if let Some(items) = map.get("items") {
-            let mark = self.path.push_field("items");
-            node.items = Some(self.value_only(items, false));
-            self.path.pop(mark);
-        }
-        if let Some(values) = map
-            .get("additionalProperties")
-            .filter(|values| values.is_object())
-        {
-            let mark = self.path.push_field("additionalProperties");
-            node.additional = Additional::Schema(self.value_only(values, false));
-            self.path.pop(mark);
-        }
-        node.checks = checks::parse(self, map, node.ty, int_or_string);
-        self.depth -= 1;
-        self.arena.add(node)
-    }
-
-    fn value_only_properties(&mut self, map: &Map<String, Value>) -> Vec<Property> {
-        let mut properties = Vec::new();
-        let mark = self.path.push_field("properties");
-        for (name, schema) in map
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
-            let inner = self.path.push_key(name);
-            let node = self.value_only(schema, false);
-            self.path.pop(inner);
-            properties.push(Property::plain(name, node));
-        }
-        self.path.pop(mark);
-        properties.sort_by(|a, b| a.name.cmp(&b.name));
-        properties
-    }
-
-    fn refuse_structure(&mut self, map: &Map<String, Value>, int_or_string: bool) {
-        let forbidden = [
-            "default",
-            "nullable",
-            "title",
-            "description",
-            "x-kubernetes-preserve-unknown-fields",
-            "x-kubernetes-embedded-resource",
-            "x-kubernetes-int-or-string",
-            "x-kubernetes-list-type",
-            "x-kubernetes-list-map-keys",
-            "x-kubernetes-map-type",
-            "x-kubernetes-validations",
-        ];
-        for keyword in forbidden {
-            let set = map.get(keyword);
-            if set.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false))) {
-                self.report(
-                    keyword,
-                    FieldReason::Forbidden,
-                    "must be empty to be structural",
-                );
-            }
-        }
-        let ty = map.get("type").and_then(Value::as_str).unwrap_or("");
-        if !(ty.is_empty() || int_or_string && matches!(ty, "integer" | "string")) {
-            self.report(
-                "type",
-                FieldReason::Forbidden,
-                "must be empty to be structural",
-            );
-        }
-        if map
-            .get("additionalProperties")
-            .is_some_and(Value::is_boolean)
-        {
-            let detail = "must be empty to be structural";
-            self.report("additionalProperties", FieldReason::Forbidden, detail);
-        }
-    }
-
     /// A regular expression of the schema, compiled once.
     pub(crate) fn pattern(&mut self, text: &str) -> Option<Regex> {
-        match Regex::new(text) {
+        match pattern::compile(text) {
             Ok(pattern) => Some(pattern),
-            Err(error) => {
-                let reason = error.to_string();
-                let last = reason
-                    .lines()
-                    .last()
-                    .unwrap_or("it can't be parsed")
-                    .to_owned();
-                let detail = format!("must be a valid regular expression, but isn't: {last}");
+            Err(reason) => {
+                let detail = format!("must be a valid regular expression, but isn't: {reason}");
                 self.invalid("pattern", &Value::from(text), &detail);
                 None
             }

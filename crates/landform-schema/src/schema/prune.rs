@@ -3,73 +3,66 @@
 use serde_json::{Map, Value};
 
 use super::node::{Additional, Arena, NodeId};
+use super::place::Place;
 
-/// Prunes a value and adds the paths of what was removed.
+/// Prunes a value and returns the paths of what was removed.
+///
+/// Keys of maps are spelled like fields here, since that is how unknown fields are reported.
 pub(crate) fn prune(arena: &Arena, root: NodeId, value: &mut Value) -> Vec<String> {
-    let mut walk = Walk {
-        arena,
-        path: String::new(),
-        removed: Vec::new(),
-    };
-    walk.value(root, value);
-    walk.removed
+    let mut removed = Vec::new();
+    prune_value(arena, root, value, &Place::root(""), &mut removed);
+    removed
 }
 
-struct Walk<'a> {
-    arena: &'a Arena,
-    path: String,
-    removed: Vec<String>,
-}
-
-impl Walk<'_> {
-    fn value(&mut self, id: NodeId, value: &mut Value) {
-        match value {
-            Value::Object(map) => self.object(id, map),
-            Value::Array(entries) => {
-                let Some(items) = self.arena.get(id).items else {
-                    return;
-                };
-                for (index, entry) in entries.iter_mut().enumerate() {
-                    if entry.is_object() || entry.is_array() {
-                        let mark = self.path.len();
-                        self.path.push_str(&format!("[{index}]"));
-                        self.value(items, entry);
-                        self.path.truncate(mark);
-                    }
+fn prune_value(
+    arena: &Arena,
+    id: NodeId,
+    value: &mut Value,
+    place: &Place<'_>,
+    removed: &mut Vec<String>,
+) {
+    match value {
+        Value::Object(map) => prune_object(arena, id, map, place, removed),
+        Value::Array(entries) => {
+            let Some(items) = arena.get(id).items else {
+                return;
+            };
+            for (index, entry) in entries.iter_mut().enumerate() {
+                if entry.is_object() || entry.is_array() {
+                    prune_value(arena, items, entry, &place.index(index), removed);
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn prune_object(
+    arena: &Arena,
+    id: NodeId,
+    map: &mut Map<String, Value>,
+    place: &Place<'_>,
+    removed: &mut Vec<String>,
+) {
+    let node = arena.get(id);
+    let keeps_unknown = node.preserve_unknown || node.additional != Additional::No;
+    let mut unknown = false;
+    for (name, value) in map.iter_mut() {
+        match node.field(name) {
+            Some(child) if value.is_object() || value.is_array() => {
+                prune_value(arena, child, value, &place.field(name), removed);
+            }
+            Some(_) => {}
+            None => unknown = true,
         }
     }
-
-    fn object(&mut self, id: NodeId, map: &mut Map<String, Value>) {
-        let node = self.arena.get(id);
-        let keeps_unknown = node.preserve_unknown || node.additional != Additional::No;
-        if !keeps_unknown && map.keys().any(|name| node.property(name).is_none()) {
-            let unknown: Vec<String> = map
-                .keys()
-                .filter(|name| node.property(name).is_none())
-                .cloned()
-                .collect();
-            for name in unknown {
-                map.remove(&name);
-                let dot = if self.path.is_empty() { "" } else { "." };
-                self.removed.push(format!("{}{dot}{name}", self.path));
+    if unknown && !keeps_unknown {
+        map.retain(|name, _| {
+            let known = node.property(name).is_some();
+            if !known {
+                removed.push(place.field(name).path().to_string());
             }
-        }
-        for (name, value) in map.iter_mut() {
-            if !(value.is_object() || value.is_array()) {
-                continue;
-            }
-            if let Some(child) = node.field(name) {
-                let mark = self.path.len();
-                if mark > 0 {
-                    self.path.push('.');
-                }
-                self.path.push_str(name);
-                self.value(child, value);
-                self.path.truncate(mark);
-            }
-        }
+            known
+        });
     }
 }

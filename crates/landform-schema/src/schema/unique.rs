@@ -5,33 +5,77 @@ use std::collections::BTreeSet;
 use landform_api::FieldReason;
 use serde_json::{Map, Value};
 
+use super::place::Place;
 use super::validate::Walk;
 
+/// Up to this length, comparing each with each is cheaper than any index.
+const SHORT: usize = 16;
+
 /// Entries of a set must differ.
-pub(crate) fn set(walk: &mut Walk<'_>, entries: &[Value]) {
-    let mut seen = BTreeSet::new();
-    for (index, entry) in entries.iter().enumerate() {
-        if !seen.insert(entry.to_string()) {
-            let mark = walk.path.push_index(index);
-            walk.refuse(FieldReason::Duplicate, Some(entry), String::new());
-            walk.path.pop(mark);
-        }
+pub(crate) fn set(walk: &mut Walk<'_>, entries: &[Value], place: &Place<'_>) {
+    let same = |a: &Value, b: &Value| a == b;
+    for index in duplicates(entries, same, Value::to_string) {
+        walk.refuse(
+            &place.index(index),
+            FieldReason::Duplicate,
+            entries.get(index),
+            "",
+        );
     }
 }
 
 /// Entries of a map-like list must differ in their keys.
-pub(crate) fn map(walk: &mut Walk<'_>, keys: &[Box<str>], entries: &[Value]) {
-    let mut seen = BTreeSet::new();
-    for (index, entry) in entries.iter().enumerate() {
-        let Some(fields) = entry.as_object() else {
-            continue;
-        };
-        if !seen.insert(identity(keys, fields)) {
-            let mark = walk.path.push_index(index);
+pub(crate) fn map(walk: &mut Walk<'_>, keys: &[Box<str>], entries: &[Value], place: &Place<'_>) {
+    let same = |a: &Value, b: &Value| same_keys(keys, a, b);
+    let spelled = |entry: &Value| match entry.as_object() {
+        Some(fields) => identity(keys, fields),
+        None => entry.to_string(),
+    };
+    for index in duplicates(entries, same, spelled) {
+        if let Some(fields) = entries.get(index).and_then(Value::as_object) {
             let shown = identity(keys, fields);
-            walk.refuse(FieldReason::Duplicate, None, shown);
-            walk.path.pop(mark);
+            walk.refuse(&place.index(index), FieldReason::Duplicate, None, &shown);
         }
+    }
+}
+
+/// The entries that repeat an earlier one.
+fn duplicates(
+    entries: &[Value],
+    same: impl Fn(&Value, &Value) -> bool,
+    spelled: impl Fn(&Value) -> String,
+) -> Vec<usize> {
+    if entries.len() <= SHORT {
+        let repeats = |(index, entry): &(usize, &Value)| {
+            entries
+                .iter()
+                .take(*index)
+                .any(|earlier| same(earlier, entry))
+        };
+        return entries
+            .iter()
+            .enumerate()
+            .filter(repeats)
+            .map(|(index, _)| index)
+            .collect();
+    }
+    let mut seen = BTreeSet::new();
+    let repeats = |(_, entry): &(usize, &Value)| !seen.insert(spelled(entry));
+    entries
+        .iter()
+        .enumerate()
+        .filter(repeats)
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// Whether two entries have the same keys.
+pub(crate) fn same_keys(keys: &[Box<str>], a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => keys
+            .iter()
+            .all(|key| a.get(key.as_ref()) == b.get(key.as_ref())),
+        _ => false,
     }
 }
 

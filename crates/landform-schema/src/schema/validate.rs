@@ -3,12 +3,13 @@
 //! An update is ratcheted: a part of the object that hasn't changed is not held against the writer,
 //! so that a schema may become stricter without locking existing objects.
 
-use landform_api::{FieldError, FieldPath, FieldReason};
+use landform_api::{FieldError, FieldReason};
 use serde_json::{Map, Number, Value};
 
 use super::correlate;
 use super::formats::Format;
 use super::node::{Additional, Arena, Bound, Checks, ListType, Node, NodeId, Type};
+use super::place::Place;
 use super::unique;
 
 /// Validates a value, as far as the schema says so without CEL.
@@ -17,25 +18,23 @@ pub(crate) fn validate(
     root: NodeId,
     value: &Value,
     old: Option<&Value>,
-    path: FieldPath,
+    path: &str,
 ) -> Vec<FieldError> {
     let mut walk = Walk {
         arena,
-        path,
         errors: Vec::new(),
     };
-    walk.value(root, value, old);
+    walk.value(root, value, old, &Place::root(path));
     walk.errors
 }
 
 pub(crate) struct Walk<'a> {
     arena: &'a Arena,
-    pub(crate) path: FieldPath,
     pub(crate) errors: Vec<FieldError>,
 }
 
 impl Walk<'_> {
-    fn value(&mut self, id: NodeId, value: &Value, old: Option<&Value>) {
+    fn value(&mut self, id: NodeId, value: &Value, old: Option<&Value>, place: &Place<'_>) {
         if old == Some(value) {
             return;
         }
@@ -43,73 +42,78 @@ impl Walk<'_> {
         if value.is_null() && (node.nullable || node.ty == Type::Any) {
             return;
         }
-        if !self.type_fits(node, value) {
+        if !self.type_fits(node, value, place) {
             return;
         }
         if let Some(checks) = &node.checks {
-            self.checks(checks, value);
+            self.checks(checks, value, place);
         }
         match value {
-            Value::Object(map) => self.object(node, map, old.and_then(Value::as_object)),
-            Value::Array(entries) => self.array(node, entries, old),
+            Value::Object(map) => self.object(node, map, old.and_then(Value::as_object), place),
+            Value::Array(entries) => self.array(node, entries, old, place),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 
-    fn object(&mut self, node: &Node, map: &Map<String, Value>, old: Option<&Map<String, Value>>) {
+    fn object(
+        &mut self,
+        node: &Node,
+        map: &Map<String, Value>,
+        old: Option<&Map<String, Value>>,
+        place: &Place<'_>,
+    ) {
         for name in &node.required {
             if !map.contains_key(name.as_ref()) {
-                let mark = self.path.push_field(name);
-                self.refuse(FieldReason::Required, None, String::new());
-                self.path.pop(mark);
+                self.refuse(&place.field(name), FieldReason::Required, None, "");
             }
         }
         if node.embedded {
-            self.embedded(map);
+            self.embedded(map, place);
         }
         for (name, value) in map {
             let before = old.and_then(|old| old.get(name));
-            let (child, mark) = match (node.property(name), node.additional) {
-                (Some(property), _) => (property.node, self.path.push_field(name)),
-                (None, Additional::Schema(child)) => (child, self.path.push_key(name)),
-                (None, Additional::Any | Additional::No) => continue,
-            };
-            self.value(child, value, before);
-            self.path.pop(mark);
+            match (node.property(name), node.additional) {
+                (Some(property), _) => self.value(property.node, value, before, &place.field(name)),
+                (None, Additional::Schema(child)) => {
+                    self.value(child, value, before, &place.key(name));
+                }
+                (None, Additional::Any | Additional::No) => {}
+            }
         }
     }
 
     /// A whole object inside another must say what it is.
-    fn embedded(&mut self, map: &Map<String, Value>) {
+    fn embedded(&mut self, map: &Map<String, Value>, place: &Place<'_>) {
         for name in ["apiVersion", "kind"] {
             if map
                 .get(name)
                 .and_then(Value::as_str)
                 .is_none_or(str::is_empty)
             {
-                let mark = self.path.push_field(name);
-                self.refuse(FieldReason::Required, None, "must not be empty".to_owned());
-                self.path.pop(mark);
+                self.refuse(
+                    &place.field(name),
+                    FieldReason::Required,
+                    None,
+                    "must not be empty",
+                );
             }
         }
     }
 
-    fn array(&mut self, node: &Node, entries: &[Value], old: Option<&Value>) {
+    fn array(&mut self, node: &Node, entries: &[Value], old: Option<&Value>, place: &Place<'_>) {
         match &node.list {
-            ListType::Set => unique::set(self, entries),
-            ListType::Map(keys) => unique::map(self, keys, entries),
-            ListType::Unset | ListType::Atomic => {}
+            ListType::Set if node.unique => unique::set(self, entries, place),
+            ListType::Map(keys) if node.unique => unique::map(self, keys, entries, place),
+            ListType::Set | ListType::Map(_) | ListType::Unset | ListType::Atomic => {}
         }
         let Some(items) = node.items else { return };
         let old = correlate::Entries::new(&node.list, old);
         for (index, entry) in entries.iter().enumerate() {
-            let mark = self.path.push_index(index);
-            self.value(items, entry, old.find(entry));
-            self.path.pop(mark);
+            self.value(items, entry, old.find(entry), &place.index(index));
         }
     }
 
-    fn type_fits(&mut self, node: &Node, value: &Value) -> bool {
+    fn type_fits(&mut self, node: &Node, value: &Value, place: &Place<'_>) -> bool {
         let fits = match node.ty {
             Type::Any => true,
             Type::Object => value.is_object(),
@@ -123,83 +127,75 @@ impl Walk<'_> {
         };
         if !fits {
             let given = type_name(value);
-            let detail = format!(
-                "{} in body must be of type {}: \"{given}\"",
-                self.path.as_str(),
-                node.ty.name()
-            );
-            let value = Value::from(given);
-            self.refuse(FieldReason::TypeInvalid, Some(&value), detail);
+            let detail = format!("must be of type {}: \"{given}\"", node.ty.name());
+            let reason = FieldReason::TypeInvalid;
+            self.refuse_in_body(place, reason, &Value::from(given), &detail);
         }
         fits
     }
 
-    fn checks(&mut self, checks: &Checks, value: &Value) {
+    fn checks(&mut self, checks: &Checks, value: &Value, place: &Place<'_>) {
         if !checks.enumeration.is_empty() && !checks.enumeration.iter().any(|one| same(one, value))
         {
             let supported: Vec<String> = checks.enumeration.iter().map(Value::to_string).collect();
             let detail = format!("supported values: {}", supported.join(", "));
-            self.refuse(FieldReason::NotSupported, Some(value), detail);
+            self.refuse(place, FieldReason::NotSupported, Some(value), &detail);
         }
         match value {
-            Value::String(text) => self.string(checks, text, value),
-            Value::Number(number) => self.number(checks, number, value),
-            Value::Array(entries) => self.length(
-                entries.len() as u64,
-                (checks.min_items, checks.max_items),
-                "items",
-            ),
-            Value::Object(map) => self.length(
-                map.len() as u64,
-                (checks.min_properties, checks.max_properties),
-                "properties",
-            ),
+            Value::String(text) => self.string(checks, text, value, place),
+            Value::Number(number) => self.number(checks, number, value, place),
+            Value::Array(entries) => {
+                let limits = (checks.min_items, checks.max_items);
+                self.length(entries.len() as u64, limits, "items", place);
+            }
+            Value::Object(map) => {
+                let limits = (checks.min_properties, checks.max_properties);
+                self.length(map.len() as u64, limits, "properties", place);
+            }
             Value::Null | Value::Bool(_) => {}
         }
         if checks.has_junctors() {
-            self.junctors(checks, value);
+            self.junctors(checks, value, place);
         }
     }
 
-    fn string(&mut self, checks: &Checks, text: &str, value: &Value) {
-        let path = self.path.as_str().to_owned();
+    fn string(&mut self, checks: &Checks, text: &str, value: &Value, place: &Place<'_>) {
         if let Some(format) = checks.format
             && !format.matches(text)
         {
-            let detail = format!("{path} in body must be of type {}: {value}", format.name());
-            self.refuse(FieldReason::Invalid, Some(value), detail);
+            let detail = format!("must be of type {}: {value}", format.name());
+            self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
         }
         if let Some(pattern) = &checks.pattern
             && !pattern.is_match(text)
         {
-            let detail = format!("{path} in body should match '{}'", pattern.as_str());
-            self.refuse(FieldReason::Invalid, Some(value), detail);
+            let detail = format!("should match '{}'", pattern.as_str());
+            self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
         }
         if checks.min_length.is_none() && checks.max_length.is_none() {
             return;
         }
         let length = text.chars().count() as u64;
         if let Some(least) = checks.min_length.filter(|least| length < *least) {
-            let detail = format!("{path} in body should be at least {least} chars long");
-            self.refuse(FieldReason::Invalid, Some(value), detail);
+            let detail = format!("should be at least {least} chars long");
+            self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
         }
         if let Some(most) = checks.max_length.filter(|most| length > *most) {
             let detail = format!("may not be more than {most} bytes");
-            self.refuse(FieldReason::TooLong, None, detail);
+            self.refuse(place, FieldReason::TooLong, None, &detail);
         }
     }
 
-    fn number(&mut self, checks: &Checks, number: &Number, value: &Value) {
-        let path = self.path.as_str().to_owned();
-        let range = match checks.format {
+    fn number(&mut self, checks: &Checks, number: &Number, value: &Value, place: &Place<'_>) {
+        let out_of_range = match checks.format {
             Some(Format::Int32) => number.as_i64().is_none_or(|n| i32::try_from(n).is_err()),
             Some(Format::Int64) => number.as_i64().is_none(),
             _ => false,
         };
-        if range {
+        if out_of_range {
             let name = checks.format.map_or("integer", Format::name);
-            let detail = format!("{path} in body must be of type {name}: {value}");
-            self.refuse(FieldReason::Invalid, Some(value), detail);
+            let detail = format!("must be of type {name}: {value}");
+            self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
         }
         if let Some(Bound {
             value: limit,
@@ -209,8 +205,8 @@ impl Walk<'_> {
             let order = compare(number, limit);
             if order.is_lt() || *exclusive && order.is_eq() {
                 let or_equal = if *exclusive { "" } else { " or equal to" };
-                let detail = format!("{path} in body should be greater than{or_equal} {limit}");
-                self.refuse(FieldReason::Invalid, Some(value), detail);
+                let detail = format!("should be greater than{or_equal} {limit}");
+                self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
             }
         }
         if let Some(Bound {
@@ -221,81 +217,99 @@ impl Walk<'_> {
             let order = compare(number, limit);
             if order.is_gt() || *exclusive && order.is_eq() {
                 let or_equal = if *exclusive { "" } else { " or equal to" };
-                let detail = format!("{path} in body should be less than{or_equal} {limit}");
-                self.refuse(FieldReason::Invalid, Some(value), detail);
+                let detail = format!("should be less than{or_equal} {limit}");
+                self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
             }
         }
         if let Some(factor) = checks.multiple_of {
             let quotient = number.as_f64().unwrap_or(0.0) / factor;
             if (quotient - quotient.round()).abs() > 1e-9 {
-                let detail = format!("{path} in body should be a multiple of {factor}");
-                self.refuse(FieldReason::Invalid, Some(value), detail);
+                let detail = format!("should be a multiple of {factor}");
+                self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
             }
         }
     }
 
-    fn length(&mut self, length: u64, (least, most): (Option<u64>, Option<u64>), what: &str) {
-        let value = Value::from(length);
+    fn length(
+        &mut self,
+        length: u64,
+        (least, most): (Option<u64>, Option<u64>),
+        what: &str,
+        place: &Place<'_>,
+    ) {
         if let Some(least) = least.filter(|least| length < *least) {
-            let path = self.path.as_str();
-            let detail = format!("{path} in body should have at least {least} {what}");
-            self.refuse(FieldReason::Invalid, Some(&value), detail);
+            let detail = format!("should have at least {least} {what}");
+            self.refuse_in_body(place, FieldReason::Invalid, &Value::from(length), &detail);
         }
         if let Some(most) = most.filter(|most| length > *most) {
             let detail = format!("must have at most {most} {what}");
-            self.refuse(FieldReason::TooMany, Some(&value), detail);
+            self.refuse(
+                place,
+                FieldReason::TooMany,
+                Some(&Value::from(length)),
+                &detail,
+            );
         }
     }
 
-    fn junctors(&mut self, checks: &Checks, value: &Value) {
+    fn junctors(&mut self, checks: &Checks, value: &Value, place: &Place<'_>) {
         for branch in &checks.all_of {
-            self.value(*branch, value, None);
+            self.value(*branch, value, None, place);
         }
         if !checks.any_of.is_empty() && !checks.any_of.iter().any(|id| self.accepts(*id, value)) {
-            self.junctor(value, "must validate at least one schema (anyOf)");
+            self.junctor(value, "must validate at least one schema (anyOf)", place);
         }
         if !checks.one_of.is_empty() {
-            let valid = checks
+            let rule = "must validate one and only one schema (oneOf). Found";
+            match checks
                 .one_of
                 .iter()
                 .filter(|id| self.accepts(**id, value))
-                .count();
-            match valid {
+                .count()
+            {
                 1 => {}
-                0 => self.junctor(
-                    value,
-                    "must validate one and only one schema (oneOf). Found none valid",
-                ),
-                many => self.junctor(
-                    value,
-                    &format!("must validate one and only one schema (oneOf). Found {many} valid alternatives"),
-                ),
+                0 => self.junctor(value, &format!("{rule} none valid"), place),
+                many => self.junctor(value, &format!("{rule} {many} valid alternatives"), place),
             }
         }
         if checks.not.is_some_and(|id| self.accepts(id, value)) {
-            self.junctor(value, "must not validate the schema (not)");
+            self.junctor(value, "must not validate the schema (not)", place);
         }
     }
 
-    fn junctor(&mut self, value: &Value, rule: &str) {
-        let place = if self.path.as_str().is_empty() {
-            "<root>"
-        } else {
-            self.path.as_str()
-        };
-        let detail = format!("\"{place}\" {rule}");
-        self.refuse(FieldReason::Invalid, Some(value), detail);
+    fn junctor(&mut self, value: &Value, rule: &str, place: &Place<'_>) {
+        let detail = format!("\"{}\" {rule}", place.path());
+        self.refuse(place, FieldReason::Invalid, Some(value), &detail);
     }
 
     /// Whether a branch of a junctor holds; its own errors are not reported.
     fn accepts(&self, id: NodeId, value: &Value) -> bool {
-        validate(self.arena, id, value, None, FieldPath::root()).is_empty()
+        validate(self.arena, id, value, None, "").is_empty()
     }
 
-    pub(crate) fn refuse(&mut self, reason: FieldReason, value: Option<&Value>, detail: String) {
+    /// Refuses a value in the words that begin with its path.
+    fn refuse_in_body(
+        &mut self,
+        place: &Place<'_>,
+        reason: FieldReason,
+        value: &Value,
+        detail: &str,
+    ) {
+        let detail = format!("{} in body {detail}", place.path().as_str());
+        self.refuse(place, reason, Some(value), &detail);
+    }
+
+    pub(crate) fn refuse(
+        &mut self,
+        place: &Place<'_>,
+        reason: FieldReason,
+        value: Option<&Value>,
+        detail: &str,
+    ) {
+        let path = place.path();
         self.errors.push(match value {
-            Some(value) => FieldError::with_value(&self.path, reason, value, detail),
-            None => FieldError::new(&self.path, reason, detail),
+            Some(value) => FieldError::with_value(&path, reason, value, detail),
+            None => FieldError::new(&path, reason, detail),
         });
     }
 }

@@ -76,7 +76,12 @@ impl Directory {
     }
 
     pub(crate) fn journal(&self) -> PathBuf {
-        self.path.join(JOURNAL)
+        Self::journal_in(&self.path)
+    }
+
+    /// Where the journal of a directory is, without taking the directory.
+    pub(crate) fn journal_in(path: &Path) -> PathBuf {
+        path.join(JOURNAL)
     }
 
     /// The write-ahead log that belongs to the journal.

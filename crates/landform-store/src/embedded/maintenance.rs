@@ -1,7 +1,8 @@
-//! What the command line offers for a store that is not running: check, backup, restore, compact.
+//! What the command line offers: check, backup, restore, compact.
 //!
-//! All of them take the directory first, so they never work on files that a server is using; a
-//! running server makes backups itself ([`crate::Store::backup`]).
+//! Restore and compact replace files, so they take the directory first and refuse one that a server
+//! is using. A backup only reads: of a running server's store it reads one consistent state beside
+//! the server, which `SQLite`'s write-ahead log allows.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -108,17 +109,42 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
     Ok(report)
 }
 
-/// Copies the newest state of a store that is not running to one file.
+/// Copies the newest state of a store to one file, whether a server is using it or not.
 ///
 /// # Errors
-/// When the store is in use or damaged, or the file can't be written.
+/// When the store is damaged, or the file can't be written.
 pub fn backup(dir: &Path, file: &Path) -> Result<Revision, Error> {
     refuse_own_file(dir, file)?;
-    let directory = existing(dir)?;
-    let (_connection, loaded) = open_journal(&directory)?;
-    let state = sound(&directory, loaded)?.state;
+    let state = match existing(dir) {
+        Ok(directory) => {
+            let (_connection, loaded) = open_journal(&directory)?;
+            sound(&directory, loaded)?.state
+        }
+        Err(Error::Locked { .. }) => state_in_use(dir)?,
+        Err(error) => return Err(error),
+    };
     snapshot::write(&state, file, Meta::new(state.revision))?;
     Ok(state.revision)
+}
+
+/// The state of a store that a server is using, as of its last commit.
+fn state_in_use(dir: &Path) -> Result<State, Error> {
+    let path = Directory::journal_in(dir);
+    let connection = connect(&path).map_err(io("opening", &path))?;
+    // One transaction around everything that is read, so that it is one state.
+    let transaction = connection
+        .unchecked_transaction()
+        .map_err(io("reading", &path))?;
+    let Loaded {
+        state, problems, ..
+    } = load(&transaction, &path)?;
+    if problems.is_empty() {
+        return Ok(state);
+    }
+    Err(Error::Damaged {
+        dir: dir.display().to_string(),
+        problems: problems.into_sentences(),
+    })
 }
 
 /// A backup replaces the file that it is written to: that must not be the store itself.

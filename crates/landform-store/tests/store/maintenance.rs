@@ -151,14 +151,59 @@ async fn an_offline_backup_equals_an_online_one() {
         .backup(&directory.path().join("online"))
         .await
         .unwrap();
+    backup(&data, &directory.path().join("beside")).unwrap();
     store.close().await.unwrap();
     backup(&data, &directory.path().join("offline")).unwrap();
-    let dumps = ["online", "offline"].map(|name| {
+    let dumps = ["online", "beside", "offline"].map(|name| {
         let restored = directory.path().join(format!("from-{name}"));
         restore_into(&directory.path().join(name), &restored);
         dump(&open(&restored).unwrap())
     });
     assert_eq!(dumps[0], dumps[1]);
+    assert_eq!(dumps[0], dumps[2]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_beside_a_busy_store_is_one_state() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let store = Arc::new(open(&data).unwrap());
+    let writing = {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            for n in 0..400 {
+                let value = n.to_string();
+                let pair =
+                    put("a", value.clone()).and(key("b"), Compare::Any, Op::Put(value.into()));
+                commit(&*store, pair).await;
+            }
+        })
+    };
+    let mut seen = 0;
+    while !writing.is_finished() {
+        let file = directory.path().join(format!("copy-{seen}"));
+        let data = data.clone();
+        let revision = {
+            let file = file.clone();
+            tokio::task::spawn_blocking(move || backup(&data, &file))
+                .await
+                .unwrap()
+                .unwrap()
+        };
+        let copy = directory.path().join(format!("restored-{seen}"));
+        restore_into(&file, &copy);
+        let records = records(&open(&copy).unwrap(), None);
+        let values: Vec<_> = records.iter().map(|record| record.value.clone()).collect();
+        if revision > Revision::ZERO {
+            assert_eq!(
+                values[0], values[1],
+                "both writes of a transaction, or none"
+            );
+        }
+        seen += 1;
+    }
+    writing.await.unwrap();
+    assert!(seen > 0);
 }
 
 #[test]

@@ -92,7 +92,10 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
         .kubeconfig
         .unwrap_or_else(|| data_dir.join("kubeconfig"));
     let kubeconfig = kubeconfig::write(&kubeconfig, address, &pki)?;
-    let housekeeping = tokio::spawn(server.clone().keep_house());
+    let background = [
+        tokio::spawn(server.clone().keep_house()),
+        tokio::spawn(server.clone().collect()),
+    ];
     let listening = listener::Listening::start(listener, server.clone(), &pki)?;
     println!(
         "landform ready: https://{address} kubeconfig={}",
@@ -104,8 +107,11 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
     }
     server.stop();
     listening.finish(PATIENCE).await;
-    // The housekeeping ends by itself when the server stops; its last write is waited for here.
-    let _ = tokio::time::timeout(Duration::from_millis(500), housekeeping).await;
+    // These end by themselves when the server stops; what they are at is cut short, and done again
+    // after the next start.
+    for task in background {
+        let _ = tokio::time::timeout(Duration::from_millis(250), task).await;
+    }
     store.close().await;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)

@@ -76,7 +76,9 @@ impl Ca {
         let (certificate_file, key_file) = (dir.join("ca.crt"), dir.join("ca.key"));
         if !certificate_file.exists() || !key_file.exists() {
             let key = KeyPair::generate()?;
-            let mut params = params("landform", None, CA_DAYS);
+            // A name of its own: OpenSSL takes a certificate for self-signed when its issuer has the
+            // same name as its subject, and Python refuses it.
+            let mut params = params("landform-ca", None, CA_DAYS);
             params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
             params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
             let certificate = params.self_signed(&key)?;

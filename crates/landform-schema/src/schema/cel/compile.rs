@@ -15,7 +15,7 @@ use crate::schema::parse::Parser;
 /// Longer rules are refused.
 const LONGEST: usize = 16 * 1024;
 /// Deeper or longer chains of operators are refused, since evaluation recurses over them.
-const MOST_OPERATORS: usize = 400;
+const MOST_OPERATORS: usize = 1000;
 /// The estimated cost above which a rule is refused.
 const COST_LIMIT: u64 = 10_000_000;
 

@@ -15,11 +15,12 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue,
     MapEntryExpr, operators,
 };
-use kube_cel::cel::extractors::This;
+use kube_cel::cel::extractors::{Arguments, This};
 use kube_cel::cel::{Context, ExecutionError, Value};
 use regex::Regex;
 
 use super::functions::is_function;
+use crate::schema::pattern;
 
 /// What one rule may cost; about a tenth of a second.
 const RULE_BUDGET: u64 = 1_000_000;
@@ -34,7 +35,6 @@ const REGEX_COST: u64 = 200;
 const MOST_REGEXES: usize = 256;
 
 const CHARGE: &str = "@charge";
-const CHARGE_REGEX: &str = "@chargeRegex";
 
 /// Names of types, which rules compare with the result of `type()`.
 pub(super) const TYPE_NAMES: [&str; 9] = [
@@ -56,9 +56,10 @@ thread_local! {
 
 static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
     let mut context = Context::default().with_all();
-    context.add_function(CHARGE, |value: Value| charge(value, 0));
-    context.add_function(CHARGE_REGEX, |value: Value| charge(value, REGEX_COST));
+    context.add_function(CHARGE, charge);
     context.add_function("matches", matches);
+    context.add_function("find", find);
+    context.add_function("findAll", find_all);
     context.add_function("type", type_of);
     context.add_function("dyn", |value: Value| -> Result<Value, ExecutionError> {
         Ok(value)
@@ -146,8 +147,8 @@ fn spend(cost: u64) -> Result<(), ExecutionError> {
     Ok(())
 }
 
-fn charge(value: Value, more: u64) -> Result<Value, ExecutionError> {
-    spend(CHARGE_COST + more + size(&value))?;
+fn charge(value: Value) -> Result<Value, ExecutionError> {
+    spend(CHARGE_COST + size(&value))?;
     Ok(value)
 }
 
@@ -162,29 +163,63 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// `matches` with regular expressions that are compiled once per thread.
+/// Works with a regular expression, which is compiled once per thread.
+fn with_regex(pattern: &str, work: impl FnOnce(&Regex) -> Value) -> Result<Value, ExecutionError> {
+    REGEXES.with_borrow_mut(|cache| {
+        if let Some(regex) = cache.get(pattern) {
+            return Ok(work(regex));
+        }
+        spend(REGEX_COST)?;
+        let regex = pattern::compile(pattern).map_err(|problem| {
+            ExecutionError::function_error("regex", format!("{pattern:?}: {problem}"))
+        })?;
+        let result = work(&regex);
+        if cache.len() >= MOST_REGEXES {
+            cache.clear();
+        }
+        cache.insert(pattern.to_owned(), regex);
+        Ok(result)
+    })
+}
+
+/// `text.matches(pattern)`
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the interpreter passes arguments so"
 )]
 fn matches(This(text): This<Arc<String>>, pattern: Arc<String>) -> Result<Value, ExecutionError> {
-    REGEXES.with_borrow_mut(|cache| {
-        if let Some(regex) = cache.get(pattern.as_str()) {
-            return Ok(Value::Bool(regex.is_match(&text)));
-        }
-        spend(REGEX_COST)?;
-        let regex = Regex::new(&pattern).map_err(|_| {
-            ExecutionError::function_error(
-                "matches",
-                format!("{pattern:?} is no regular expression"),
-            )
-        })?;
-        let result = regex.is_match(&text);
-        if cache.len() >= MOST_REGEXES {
-            cache.clear();
-        }
-        cache.insert(pattern.to_string(), regex);
-        Ok(Value::Bool(result))
+    with_regex(&pattern, |regex| Value::Bool(regex.is_match(&text)))
+}
+
+/// `text.find(pattern)`: the first match, or nothing.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the interpreter passes arguments so"
+)]
+fn find(This(text): This<Arc<String>>, pattern: Arc<String>) -> Result<Value, ExecutionError> {
+    with_regex(&pattern, |regex| {
+        let found = regex.find(&text).map_or("", |found| found.as_str());
+        Value::String(Arc::new(found.to_owned()))
+    })
+}
+
+/// `text.findAll(pattern)` and `text.findAll(pattern, limit)`; a negative limit is none.
+fn find_all(
+    This(text): This<Arc<String>>,
+    Arguments(args): Arguments,
+) -> Result<Value, ExecutionError> {
+    let Some(Value::String(pattern)) = args.first() else {
+        return Err(ExecutionError::NoSuchOverload);
+    };
+    let limit = match args.get(1) {
+        None => usize::MAX,
+        Some(Value::Int(limit)) => usize::try_from(*limit).unwrap_or(usize::MAX),
+        Some(_) => return Err(ExecutionError::NoSuchOverload),
+    };
+    with_regex(pattern, |regex| {
+        let found = regex.find_iter(&text).take(limit);
+        let found = found.map(|found| Value::String(Arc::new(found.as_str().to_owned())));
+        Value::List(Arc::new(found.collect()))
     })
 }
 
@@ -275,14 +310,7 @@ fn metered_call(call: CallExpr) -> Expr {
     // A target that names a library, as in `math.least(…)`, is part of the function's name.
     let target = target.map(|target| match target.expr {
         Expr::Ident(ref name) if is_function(&format!("{name}.{func_name}")) => target,
-        _ => {
-            let meter = if matches!(func_name.as_str(), "find" | "findAll") {
-                CHARGE_REGEX
-            } else {
-                CHARGE
-            };
-            Box::new(charged(with_meter(*target), meter))
-        }
+        _ => Box::new(charged(with_meter(*target))),
     });
     let charges = match func_name.as_str() {
         operators::CONDITIONAL
@@ -302,7 +330,7 @@ fn metered_call(call: CallExpr) -> Expr {
         let literal = is_literal(&arg);
         let arg = with_meter(arg);
         if charges && !literal {
-            charged(arg, CHARGE)
+            charged(arg)
         } else {
             arg
         }
@@ -329,15 +357,11 @@ fn metered_comprehension(comprehension: ComprehensionExpr) -> Expr {
     let collects = matches!(comprehension.accu_init.expr, Expr::List(_));
     let step = with_meter(comprehension.loop_step);
     Expr::Comprehension(Box::new(ComprehensionExpr {
-        iter_range: charged(with_meter(comprehension.iter_range), CHARGE),
+        iter_range: charged(with_meter(comprehension.iter_range)),
         // One unit for each round.
-        loop_cond: charged(with_meter(comprehension.loop_cond), CHARGE),
+        loop_cond: charged(with_meter(comprehension.loop_cond)),
         // A list that grows is copied in each round.
-        loop_step: if collects {
-            charged(step, CHARGE)
-        } else {
-            step
-        },
+        loop_step: if collects { charged(step) } else { step },
         accu_init: with_meter(comprehension.accu_init),
         result: with_meter(comprehension.result),
         iter_var: comprehension.iter_var,
@@ -346,10 +370,10 @@ fn metered_comprehension(comprehension: ComprehensionExpr) -> Expr {
     }))
 }
 
-fn charged(expression: IdedExpr, meter: &str) -> IdedExpr {
+fn charged(expression: IdedExpr) -> IdedExpr {
     let id = expression.id;
     let call = CallExpr {
-        func_name: meter.to_owned(),
+        func_name: CHARGE.to_owned(),
         target: None,
         args: vec![expression],
     };

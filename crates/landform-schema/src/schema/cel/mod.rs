@@ -51,6 +51,13 @@ struct Rule {
     wanted_old: Projection,
 }
 
+impl Rule {
+    /// What the rule is called when it fails: its message, or else its text.
+    fn name(&self) -> &str {
+        self.message.as_deref().unwrap_or(&self.text)
+    }
+}
+
 /// Evaluates the rules of all nodes that occur in an object and appends what they refuse.
 pub(crate) fn check_rules(
     arena: &Arena,
@@ -162,7 +169,7 @@ impl Walk<'_> {
             Ok(result) if value::is_true(&result) => {}
             Ok(result) if value::is_false(&result) => {
                 let detail = self.message(rule, &inputs);
-                self.refuse(rule, id, detail);
+                self.refuse(rule, id, value, detail);
             }
             Ok(_) => self.fail(
                 id,
@@ -182,7 +189,7 @@ impl Walk<'_> {
                     .to_owned(),
             ),
             Err(Failure::Evaluation(error)) => {
-                self.fail(id, format!("{error} evaluating rule: {}", rule.text));
+                self.fail(id, format!("{error} evaluating rule: {}", rule.name()));
             }
         }
     }
@@ -202,7 +209,7 @@ impl Walk<'_> {
             .unwrap_or_else(|| format!("failed rule: {}", rule.text))
     }
 
-    fn refuse(&mut self, rule: &Rule, id: NodeId, detail: String) {
+    fn refuse(&mut self, rule: &Rule, id: NodeId, value: &Value, detail: String) {
         let path = match &rule.field_path {
             None => self.path.clone(),
             Some(more) => {
@@ -213,7 +220,7 @@ impl Walk<'_> {
             FieldReason::Required | FieldReason::Forbidden => {
                 FieldError::new(&path, rule.reason, detail)
             }
-            reason => FieldError::with_value(&path, reason, &self.type_name(id), detail),
+            reason => FieldError::with_value(&path, reason, &self.shown(id, value), detail),
         };
         self.errors.push(error);
     }
@@ -226,6 +233,14 @@ impl Walk<'_> {
             &kind,
             detail,
         ));
+    }
+
+    /// What an error shows of a value: a scalar itself, of all else the type.
+    fn shown(&self, id: NodeId, value: &Value) -> Value {
+        match value {
+            Value::Object(_) | Value::Array(_) => self.type_name(id),
+            scalar => scalar.clone(),
+        }
     }
 
     fn type_name(&self, id: NodeId) -> Value {

@@ -1,0 +1,199 @@
+//! Bodies: JSON and YAML, field validation, events in two groups, secrets.
+
+use http::Method;
+use serde_json::json;
+
+use crate::harness::{Api, DEFINITIONS, MAPS, WIDGETS, map, widget, widgets};
+
+#[tokio::test]
+async fn yaml_is_read_and_aliases_are_refused() {
+    let api = Api::start().await;
+    let yaml = [("content-type", "application/yaml")];
+    let text = "metadata:\n  name: a\ndata:\n  b: 'yes'\n";
+    let made = api.send(Method::POST, MAPS, &yaml, text).await.ok();
+    assert_eq!(made["data"]["b"], "yes");
+    let bomb = "metadata: {name: b}\ndata: &x {a: b}\nbinaryData: *x\n";
+    let answer = api.send(Method::POST, MAPS, &yaml, bomb).await;
+    let (code, _, message) = answer.failed();
+    assert_eq!(code, 400);
+    assert!(message.contains("line 2"), "{message}");
+}
+
+#[tokio::test]
+async fn unknown_fields_are_ignored_warned_of_or_refused() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, widgets()).await.ok();
+    let odd = || widget("a", json!({"size": 1, "colour": "red"}));
+    let strict = api
+        .post(&format!("{WIDGETS}?fieldValidation=Strict"), odd())
+        .await;
+    let (code, _, message) = strict.failed();
+    assert_eq!(code, 400);
+    assert!(
+        message.contains("unknown field \"spec.colour\""),
+        "{message}"
+    );
+    let warned = api.post(WIDGETS, odd()).await;
+    let warning = warned.headers["warning"].to_str().unwrap();
+    assert_eq!(warning, "299 - \"unknown field \\\"spec.colour\\\"\"");
+    assert!(
+        warned.ok()["spec"].get("colour").is_none(),
+        "what the schema doesn't know is dropped"
+    );
+    let ignored = api
+        .post(
+            &format!("{WIDGETS}?fieldValidation=Ignore"),
+            widget("b", json!({"size": 1, "x": 1})),
+        )
+        .await;
+    assert!(ignored.headers.get("warning").is_none());
+    let built_in = json!({"metadata": {"name": "c"}, "dato": {}});
+    assert_eq!(
+        api.post(&format!("{MAPS}?fieldValidation=Strict"), built_in)
+            .await
+            .failed()
+            .0,
+        400
+    );
+}
+
+#[tokio::test]
+async fn duplicate_fields_are_noticed() {
+    let api = Api::start().await;
+    let text = r#"{"metadata":{"name":"a"},"data":{"x":"1","x":"2"}}"#;
+    let json = [("content-type", "application/json")];
+    let strict = api
+        .send(
+            Method::POST,
+            &format!("{MAPS}?fieldValidation=Strict"),
+            &json,
+            text,
+        )
+        .await;
+    assert!(
+        strict.failed().2.contains("duplicate field \"data.x\""),
+        "{:?}",
+        strict.failed()
+    );
+    let warned = api.send(Method::POST, MAPS, &json, text).await;
+    assert!(
+        warned.headers["warning"]
+            .to_str()
+            .unwrap()
+            .contains("duplicate field")
+    );
+    assert_eq!(warned.ok()["data"]["x"], "2");
+}
+
+#[tokio::test]
+async fn the_kind_in_the_body_must_be_that_of_the_path() {
+    let api = Api::start().await;
+    let mut object = map("a");
+    object["kind"] = json!("Secret");
+    assert!(
+        api.post(MAPS, object)
+            .await
+            .failed()
+            .2
+            .contains("(Secret) does not match")
+    );
+    let mut object = map("a");
+    object["metadata"]["namespace"] = json!("other");
+    assert_eq!(api.post(MAPS, object).await.failed().0, 400);
+    assert_eq!(
+        api.send(Method::POST, MAPS, &[], "[1]").await.failed().0,
+        400
+    );
+    assert_eq!(api.send(Method::POST, MAPS, &[], "").await.failed().0, 400);
+}
+
+#[tokio::test]
+async fn an_event_is_the_same_object_in_both_groups() {
+    let api = Api::start().await;
+    let new = json!({
+        "metadata": {"name": "e1"}, "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Normal",
+        "reason": "Tested", "action": "Test", "note": "it works", "reportingController": "x.io/test",
+        "reportingInstance": "test-1",
+        "regarding": {"kind": "ConfigMap", "namespace": "default", "name": "a"},
+    });
+    let made = api
+        .post("/apis/events.k8s.io/v1/namespaces/default/events", new)
+        .await
+        .ok();
+    assert_eq!(
+        (&made["apiVersion"], &made["note"]),
+        (&json!("events.k8s.io/v1"), &json!("it works"))
+    );
+    let core = api.get("/api/v1/namespaces/default/events/e1").await.ok();
+    assert_eq!(
+        (&core["apiVersion"], &core["message"]),
+        (&json!("v1"), &json!("it works"))
+    );
+    assert_eq!(core["involvedObject"]["name"], "a");
+    assert_eq!(core["metadata"]["uid"], made["metadata"]["uid"]);
+    let selected = api
+        .get("/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Da")
+        .await
+        .ok();
+    assert_eq!(selected["items"].as_array().unwrap().len(), 1);
+    let listed = api.get("/apis/events.k8s.io/v1/events").await.ok();
+    assert_eq!(listed["items"][0]["regarding"]["name"], "a");
+    let patched = api
+        .patch(
+            "/apis/events.k8s.io/v1/namespaces/default/events/e1",
+            "merge",
+            json!({"note": "again"}),
+        )
+        .await
+        .ok();
+    assert_eq!(patched["note"], "again");
+}
+
+#[tokio::test]
+async fn a_secret_takes_plain_text_and_keeps_it_encoded() {
+    let api = Api::start().await;
+    let path = "/api/v1/namespaces/default/secrets";
+    let made = api
+        .post(
+            path,
+            json!({"metadata": {"name": "s"}, "stringData": {"a": "hi"}}),
+        )
+        .await
+        .ok();
+    assert_eq!(
+        (&made["data"], &made["type"]),
+        (&json!({"a": "aGk="}), &json!("Opaque"))
+    );
+    assert!(made.get("stringData").is_none());
+    let broken = json!({"metadata": {"name": "t"}, "data": {"a": "not base64!"}});
+    assert_eq!(api.post(path, broken).await.failed().0, 422);
+}
+
+#[tokio::test]
+async fn built_in_kinds_are_checked_and_defaulted() {
+    let api = Api::start().await;
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    let answer = api
+        .post(
+            path,
+            json!({"metadata": {"name": "d"}, "spec": {"replicas": "x"}}),
+        )
+        .await;
+    let (code, _, message) = answer.failed();
+    assert_eq!(code, 422);
+    for part in ["spec.selector", "spec.template", "spec.replicas"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    let fine = json!({"metadata": {"name": "d"}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+    }});
+    let made = api.post(path, fine).await.ok();
+    assert_eq!(made["spec"]["replicas"], 1);
+    assert_eq!(made["spec"]["strategy"]["type"], "RollingUpdate");
+    assert_eq!(made["spec"]["template"]["spec"]["restartPolicy"], "Always");
+    assert_eq!(
+        made["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"],
+        "Always"
+    );
+}

@@ -1,0 +1,223 @@
+//! Hostile and broken input: nothing that a client sends may crash the server or get past its limits.
+
+use http::{Method, Request};
+use http_body_util::Full;
+use landform_apiserver::Config;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::harness::{Api, DEFINITIONS, MAPS, map, widgets};
+
+#[tokio::test]
+async fn without_an_identity_everything_but_health_is_401() {
+    let api = Api::without_background(Config::default()).await;
+    for path in [
+        "/",
+        "/api",
+        "/apis",
+        "/version",
+        "/metrics",
+        "/openapi/v2",
+        MAPS,
+        "/api/v1/secrets",
+        "/nowhere",
+    ] {
+        let request = Request::builder()
+            .uri(path)
+            .body(Full::new(bytes::Bytes::new()))
+            .unwrap();
+        let response = api.server.answer(request).await;
+        assert_eq!(response.status(), 401, "{path}");
+        assert!(response.headers().contains_key("www-authenticate"));
+    }
+    let request = Request::builder()
+        .uri("/livez")
+        .body(Full::new(bytes::Bytes::new()))
+        .unwrap();
+    assert_eq!(api.server.answer(request).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_413() {
+    let api = Api::without_background(Config::default()).await;
+    let huge = json!({"metadata": {"name": "a"}, "data": {"x": "x".repeat(3 * 1024 * 1024)}});
+    assert_eq!(api.post(MAPS, huge).await.failed().0, 413);
+    let large = json!({"metadata": {"name": "a"}, "data": {"x": "x".repeat(1024 * 1024 + 1)}});
+    assert_eq!(
+        api.post(MAPS, large).await.failed().0,
+        422,
+        "more than a config map may hold"
+    );
+}
+
+#[tokio::test]
+async fn objects_do_not_grow_past_the_limit_by_patches() {
+    let api = Api::start().await;
+    let mut definition = widgets();
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    api.post(DEFINITIONS, definition).await.ok();
+    let path = "/apis/example.com/v1/namespaces/default/widgets";
+    api.post(path, json!({"metadata": {"name": "a"}}))
+        .await
+        .ok();
+    let mut refused = None;
+    for n in 0..4 {
+        let patch = json!({"spec": {n.to_string(): "x".repeat(1024 * 1024)}});
+        let answer = api.patch(&format!("{path}/a"), "merge", patch).await;
+        if answer.code != 200 {
+            refused = Some(answer.failed().0);
+            break;
+        }
+    }
+    assert_eq!(refused, Some(413));
+}
+
+#[tokio::test]
+async fn depth_and_rubbish_are_400() {
+    let api = Api::without_background(Config::default()).await;
+    let deep = format!("{}{}", "{\"a\":".repeat(5000), "1") + &"}".repeat(5000);
+    for body in [
+        deep.as_str(),
+        "{",
+        "null",
+        "\u{0}",
+        "{\"metadata\": 7}",
+        "{\"metadata\": {\"name\": 7}}",
+    ] {
+        let answer = api
+            .send(
+                Method::POST,
+                MAPS,
+                &[("content-type", "application/json")],
+                body.to_owned(),
+            )
+            .await;
+        assert!(
+            (400..=422).contains(&answer.failed().0),
+            "{body:.20}: {}",
+            answer.value
+        );
+    }
+}
+
+#[tokio::test]
+async fn too_many_requests_at_once_are_429_and_later_ones_go_through() {
+    let config = Config {
+        writes_in_flight: 0,
+        ..Config::default()
+    };
+    let api = Api::without_background(config).await;
+    let answer = api.post(MAPS, map("a")).await;
+    assert_eq!(answer.failed().0, 429);
+    assert_eq!(answer.headers["retry-after"], "1");
+    assert_eq!(
+        api.get(MAPS).await.code,
+        200,
+        "reads have places of their own"
+    );
+}
+
+#[tokio::test]
+async fn methods_that_do_not_fit_are_405() {
+    let api = Api::without_background(Config::default()).await;
+    assert_eq!(api.put(MAPS, json!({})).await.failed().0, 405);
+    assert_eq!(
+        api.post(&format!("{MAPS}/a"), json!({})).await.failed().0,
+        405
+    );
+    let odd = api.send(Method::OPTIONS, MAPS, &[], "").await;
+    assert_eq!(odd.failed().0, 405);
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[a-z$./~]{0,8}".prop_map(Value::from),
+    ];
+    let keys = prop_oneof![
+        Just("metadata".to_owned()),
+        Just("spec".to_owned()),
+        Just("status".to_owned()),
+        Just("name".to_owned()),
+        Just("finalizers".to_owned()),
+        Just("ownerReferences".to_owned()),
+        Just("labels".to_owned()),
+        Just("data".to_owned()),
+        Just("uid".to_owned()),
+        Just("template".to_owned()),
+        Just("containers".to_owned()),
+        Just("$patch".to_owned()),
+        Just("resourceVersion".to_owned()),
+        "[a-z]{1,4}".prop_map(|s| s),
+    ];
+    leaf.prop_recursive(5, 40, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(keys.clone(), inner, 0..5)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Each case is many requests, so a few are enough in CI; `PROPTEST_CASES` asks for more.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(64)
+}
+
+/// One server for all cases of a property, on a runtime of its own.
+fn with_server(test: impl AsyncFnOnce(Api)) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let api = Api::without_background(Config::default()).await;
+        api.post(MAPS, map("a")).await.ok();
+        test(api).await;
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is posted, put or patched, the answer is an object or a proper `Status`, never a 500.
+    #[test]
+    fn any_json_gets_a_proper_answer(bodies in prop::collection::vec(any_json(), 8), query in "[a-zA-Z=&%0-9]{0,30}") {
+        with_server(async |api| {
+            for body in bodies {
+                for path in [MAPS, "/apis/apps/v1/namespaces/default/deployments", "/api/v1/namespaces", DEFINITIONS,
+                             "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/pods"] {
+                    let answer = api.post(&format!("{path}?{query}"), body.clone()).await;
+                    assert!(answer.code < 500, "POST {path} {body}: {}", answer.value);
+                }
+                for form in ["json", "merge", "strategic-merge"] {
+                    let answer = api.patch(&format!("{MAPS}/a"), form, body.clone()).await;
+                    assert!(answer.code < 500, "{form} {body}: {}", answer.value);
+                }
+                let answer = api.put(&format!("{MAPS}/a"), body.clone()).await;
+                assert!(answer.code < 500, "PUT {body}: {}", answer.value);
+                let answer = api.send(Method::DELETE, &format!("{MAPS}/none"), &[], body.to_string()).await;
+                assert!(answer.code < 500, "DELETE {body}: {}", answer.value);
+            }
+        });
+    }
+
+    /// Whatever path and query are read, the answer is proper.
+    #[test]
+    fn any_path_gets_a_proper_answer(paths in prop::collection::vec("(/(api|apis|v1|watch|namespaces|default|configmaps|a|%2[0-9a-f]|[a-z.]{1,5})){0,7}", 16),
+                                     query in "(limit|continue|labelSelector|fieldSelector|resourceVersion|watch)=[a-z0-9=,!()%]{0,12}") {
+        with_server(async |api| {
+            for path in paths {
+                let uri = format!("/{}?timeoutSeconds=1&{}", path.trim_start_matches('/'), query.replace('%', "%25").replace("watch=", "x="));
+                let answer = api.get(&uri).await;
+                assert!(answer.code < 500 || answer.code == 504, "{uri}: {}", answer.value);
+            }
+        });
+    }
+}

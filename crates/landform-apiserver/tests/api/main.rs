@@ -1,0 +1,21 @@
+//! The API server, tested as a client sees it, in one process on the memory store.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that can't go on fails"
+)]
+
+mod bodies;
+mod custom;
+mod deletion;
+mod discovery;
+mod harness;
+mod hostile;
+mod lists;
+mod metadata;
+mod namespaces;
+mod patches;
+mod subresources;
+mod watches;
