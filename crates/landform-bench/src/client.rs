@@ -193,7 +193,7 @@ impl Template {
         let mut text = || {
             let entries: Vec<String> = (0..8)
                 .map(|entry| {
-                    let value: String = (0..99).map(|_| letter()).collect();
+                    let value: String = (0..102).map(|_| letter()).collect();
                     format!(r#""setting-{entry}":"{value}""#)
                 })
                 .collect();
