@@ -20,13 +20,21 @@ const REQUIREMENTS: &str = "crates/landform-e2e/requirements.txt";
 /// When a program is missing and can't be installed; the message says what to run.
 pub fn prepare() -> Outcome<Vec<(&'static str, OsString)>> {
     let kubectl = program("kubectl", "kubernetes-client")?;
-    let etcd = program("etcd", "etcd-server")?;
+    let etcd = etcd()?;
     let python = python()?;
     Ok(vec![
         ("LANDFORM_TEST_KUBECTL", kubectl.into()),
-        ("LANDFORM_TEST_ETCD", etcd.into()),
+        etcd,
         ("LANDFORM_TEST_PYTHON", python.into()),
     ])
+}
+
+/// The variable that tells where etcd is.
+///
+/// # Errors
+/// When it is missing and can't be installed; the message says what to run.
+pub fn etcd() -> Outcome<(&'static str, OsString)> {
+    Ok(("LANDFORM_TEST_ETCD", program("etcd", "etcd-server")?.into()))
 }
 
 fn program(name: &str, package: &str) -> Outcome<PathBuf> {

@@ -15,6 +15,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// A write allocates some hundred small pieces, and takes a fifth less CPU with this allocator than
+/// with the system's (docs/benchmarks.md).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// One control plane in one binary.
 #[derive(Parser)]
 #[command(name = "landform", version, about, propagate_version = true)]

@@ -13,7 +13,7 @@ use super::Object;
 /// The stored form. `apiVersion`, `kind` and `metadata` come first, the rest in key order.
 #[must_use]
 pub fn stored(object: &Object) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1024);
+    let mut out = Vec::with_capacity(2048);
     out.extend_from_slice(b"{\"apiVersion\":");
     write_value(&mut out, object.get("apiVersion").unwrap_or(&Value::Null));
     out.extend_from_slice(b",\"kind\":");

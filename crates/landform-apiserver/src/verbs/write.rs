@@ -176,7 +176,9 @@ pub(crate) fn encoded(place: &Place, object: &Object) -> Result<Bytes> {
             ),
         ));
     }
-    Ok(value.into())
+    // Copied to a piece of memory of its size: the text was written into one that doubles as it
+    // grows, and the store keeps this for as long as the object lives.
+    Ok(Bytes::copy_from_slice(&value))
 }
 
 /// A stored object, decoded.

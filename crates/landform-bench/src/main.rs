@@ -1,0 +1,88 @@
+//! `landform-bench`: measures the real binary, beside a real etcd on the same disk.
+//!
+//! Reading order: `api.rs` is the whole benchmark in order; `process.rs`, `server.rs` and `etcd.rs`
+//! start what is measured; `client.rs` and `load.rs` drive it; `disk.rs`, `writes.rs`, `reads.rs`,
+//! `watches.rs` and `memory.rs` each measure one thing; `report.rs` judges and writes it down.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints its progress and its results"
+)]
+
+mod api;
+mod client;
+mod disk;
+mod etcd;
+mod load;
+mod memory;
+mod process;
+mod reads;
+mod report;
+mod server;
+mod watches;
+mod writes;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Measures Landform.
+#[derive(Parser)]
+#[command(name = "landform-bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Subcommand)]
+enum Benchmark {
+    /// The API server on its embedded store, beside etcd.
+    Api(api::Arguments),
+}
+
+/// Anything that ends the benchmark early.
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+type Outcome<T = ()> = Result<T, AnyError>;
+
+/// Whatever hangs, the benchmark ends: in this time, or a tenth of it with `--quick`.
+const PATIENCE: Duration = Duration::from_secs(20 * 60);
+
+fn main() -> ExitCode {
+    let Benchmark::Api(arguments) = Cli::parse().benchmark;
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &api::Arguments) -> Outcome {
+    // One thread: the client shares the cores with what it measures, so it has to be cheap.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let patience = if arguments.quick {
+        PATIENCE / 10
+    } else {
+        PATIENCE
+    };
+    // However this ends, dropping the benchmark's future kills the processes that it started.
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            done = tokio::time::timeout(patience, api::run(arguments)) => {
+                done.map_err(|_| format!("the benchmark did not finish within {patience:?}"))?
+            }
+            _ = terminate.recv() => Err("stopped by SIGTERM".into()),
+            interrupted = tokio::signal::ctrl_c() => {
+                interrupted?;
+                Err("stopped by Ctrl-C".into())
+            }
+        }
+    })
+}
