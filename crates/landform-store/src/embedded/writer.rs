@@ -26,7 +26,7 @@ const BATCH_TXNS: usize = 1024;
 const BATCH_BYTES: usize = 8 << 20;
 
 /// So long the writer waits for the rest of a batch, in naps of so long (and a timer's slack).
-const MOST_PATIENCE: Duration = Duration::from_micros(500);
+const MOST_PATIENCE: Duration = Duration::from_millis(1);
 const NAP: Duration = Duration::from_micros(50);
 
 /// What the writer is asked to do.
@@ -129,8 +129,8 @@ impl Writer {
         Some(batch)
     }
 
-    /// What else belongs into a batch of so many: whatever is queued, and, if the batches before
-    /// were larger, what their writers will send in a moment.
+    /// What else belongs into a batch of so many: whatever is queued, and, if there seem to be more
+    /// writers, what they will send in a moment.
     fn next_of_batch(&mut self, gathered: usize, patience: &mut Duration) -> Option<Request> {
         loop {
             match self.requests.try_recv() {
@@ -170,7 +170,9 @@ impl Writer {
         }
         let started = Instant::now();
         let persisted = self.persist(state, &events);
-        self.pace.record(commits.len(), started.elapsed());
+        // Whoever was in this batch writes again soon; whoever is queued by now came too late for it.
+        let writers = commits.len() + self.requests.len();
+        self.pace.record(writers, started.elapsed());
         match persisted {
             Ok(()) => {
                 for ((_, reply), outcome) in commits.into_iter().zip(outcomes) {
@@ -282,25 +284,27 @@ impl Writer {
     }
 }
 
-/// How large the last batches were and how long the last one took, to see when waiting a little
+/// How many writers there seem to be and how long the last batch took, to see when waiting a little
 /// for the next one pays.
 ///
 /// Writers that were just acknowledged send their next write within microseconds, but one by one:
-/// without a short wait the first of them gets a sync for itself, and the others wait for it.
+/// without a short wait the first of them gets a sync for itself, and the others wait for it. Nor
+/// is it enough to wait for as many as last time: then two halves of the writers take turns, and
+/// each write waits for two syncs.
 #[derive(Default)]
 pub(crate) struct Pace {
-    sizes: [usize; 2],
+    writers: [usize; 2],
     took: Duration,
 }
 
 impl Pace {
-    fn record(&mut self, size: usize, took: Duration) {
-        self.sizes = [self.sizes[1], size];
+    fn record(&mut self, writers: usize, took: Duration) {
+        self.writers = [self.writers[1], writers];
         self.took = took;
     }
 
     fn expected(&self) -> usize {
-        self.sizes[0].max(self.sizes[1])
+        self.writers[0].max(self.writers[1])
     }
 
     /// Never longer than a part of what a sync takes.
