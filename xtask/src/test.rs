@@ -43,10 +43,10 @@ pub fn run(arguments: &Arguments) -> Outcome {
 
 /// Builds the binary that the end-to-end tests start, and returns its path.
 ///
-/// All members are built together, so that dependencies get the same features as in the tests and
-/// nothing is compiled twice.
+/// All targets of all members are built together: the tests' own dependencies switch features on, and
+/// a build without them would compile most dependencies twice.
 fn build_binary() -> Outcome<OsString> {
-    process::run(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
+    process::run(cargo().args(["build", "--quiet", "--workspace", "--all-targets"]))?;
     let metadata = crate::metadata::Metadata::load()?;
     Ok(metadata.target_directory().join("debug/landform").into())
 }

@@ -20,9 +20,13 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// One control plane in one binary.
 #[derive(Parser)]
-#[command(name = "landform", version, about, propagate_version = true)]
+#[command(
+    name = "landform",
+    version,
+    about = "One control plane in one binary: declare what should exist, over the Kubernetes API",
+    propagate_version = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

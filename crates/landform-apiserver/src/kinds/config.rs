@@ -9,7 +9,7 @@ use crate::object::Object;
 
 /// All values of a ConfigMap or Secret together may have so many bytes.
 const DATA_BYTES: usize = 1024 * 1024;
-const KEY_HELP: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name', or 'KEY_NAME', or 'key-name')";
+const KEY_HELP: &str = "a key has letters, digits, '-', '_' and '.' only, at most 253 of them";
 
 pub(super) struct ConfigMapRules;
 pub(super) struct SecretRules;

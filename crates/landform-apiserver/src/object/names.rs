@@ -37,9 +37,9 @@ impl NameRule {
     }
 }
 
-const SUBDOMAIN_HELP: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', must start and end with an alphanumeric character, and have at most 253 characters (e.g. 'example.com')";
-const LABEL_HELP: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', must start and end with an alphanumeric character, and have at most 63 characters (e.g. 'my-name')";
-const LABEL_1035_HELP: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, end with an alphanumeric character, and have at most 63 characters (e.g. 'my-name')";
+const SUBDOMAIN_HELP: &str = "use lower case letters, digits, '-' and '.' only, begin and end with a letter or digit, at most 253 characters (an RFC 1123 subdomain, such as 'web.example.com')";
+const LABEL_HELP: &str = "use lower case letters, digits and '-' only, begin and end with a letter or digit, at most 63 characters (an RFC 1123 label, such as 'team-a')";
+const LABEL_1035_HELP: &str = "use lower case letters, digits and '-' only, begin with a letter and end with a letter or digit, at most 63 characters (an RFC 1035 label, such as 'web-1')";
 
 /// RFC 1123 subdomain.
 #[must_use]
@@ -96,8 +96,8 @@ pub fn is_label_value(value: &str) -> bool {
     value.is_empty() || is_qualified_part(value)
 }
 
-const KEY_HELP: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName', or 'my.name', or '123-abc'), with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-const VALUE_HELP: &str = "a valid label must be an empty string or consist of at most 63 alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue', or 'my_value', or '12345')";
+const KEY_HELP: &str = "a key is a name of at most 63 letters, digits, '-', '_' and '.' that begins and ends with a letter or digit, after an optional DNS domain and '/' (such as 'tier' or 'example.com/tier')";
+const VALUE_HELP: &str = "a label's value is empty, or at most 63 letters, digits, '-', '_' and '.' that begin and end with a letter or digit";
 /// All annotations of an object together may have so many bytes.
 const ANNOTATIONS_BYTES: usize = 256 * 1024;
 

@@ -217,8 +217,8 @@ pub fn restore(file: &Path, dir: &Path, options: &RestoreOptions) -> Result<Revi
         if occupied {
             return Err(Error::Io {
                 action: format!("restoring into {}", dir.display()),
-                source: "the directory is not empty: name another one, or say that it is to be \
-                         replaced"
+                source: "the directory is not empty: name another one, or replace what is there \
+                         (--replace)"
                     .into(),
             });
         }
