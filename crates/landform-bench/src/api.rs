@@ -160,7 +160,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Outcome {
     };
     println!("{}", results.tables());
     if let Some(file) = &arguments.write {
-        std::fs::write(file, results.document())
+        // Sections that people wrote below the results stay.
+        let before = std::fs::read_to_string(file).unwrap_or_default();
+        let notes = before.find("\n## ").map_or("", |at| &before[at..]);
+        std::fs::write(file, results.document() + notes)
             .map_err(|error| format!("can't write {}: {error}", file.display()))?;
     }
     Ok(())
