@@ -158,6 +158,12 @@ impl<K: Key> ReferenceGraph<K> {
         }
     }
 
+    /// Whether a node has no edges.
+    #[must_use]
+    pub fn is_alone(&self, node: NodeId) -> bool {
+        self.edges.is_alone(node)
+    }
+
     /// Forgets a node that has no edges; says whether it did.
     pub fn release(&mut self, node: NodeId) -> bool {
         let free = self.key(node).is_some() && self.edges.is_alone(node);
