@@ -49,10 +49,6 @@ impl Edges {
         self.slots.len() - self.free.len()
     }
 
-    pub(crate) fn reserve(&mut self, edges: usize) {
-        self.slots.reserve(edges);
-    }
-
     /// Adds an edge that isn't there yet, behind the others in both lists.
     pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
         let edge = Edge {

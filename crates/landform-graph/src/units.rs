@@ -24,21 +24,28 @@ struct Step {
 impl<K: Key> ReferenceGraph<K> {
     /// Adds many objects with their refs at once, in O(V+E) for the whole graph.
     ///
-    /// No watcher is told: whoever counts along counts anew.
-    pub fn load(&mut self, objects: impl IntoIterator<Item = (NodeId, Vec<NodeId>)>) {
-        let objects = objects.into_iter();
-        self.edges.reserve(objects.size_hint().0.saturating_mul(2));
-        for (node, mut refs) in objects {
-            let present: Vec<_> = self.edges.refs(node).collect();
-            for found in &present {
+    /// Refs are added to those that an object has. No watcher is told: whoever counts along counts
+    /// anew.
+    pub fn load<'a>(&mut self, objects: impl IntoIterator<Item = (&'a K, &'a [K])>)
+    where
+        K: 'a,
+    {
+        let mut marked: Vec<NodeId> = Vec::new();
+        for (key, refs) in objects {
+            let node = self.intern(key);
+            marked.extend(self.edges.refs(node));
+            for found in &marked {
                 self.marks[found.index()] = 1;
             }
-            refs.retain(|to| std::mem::replace(&mut self.marks[to.index()], 1) == 0);
-            for to in present.iter().chain(&refs) {
-                self.marks[to.index()] = 0;
+            for key in refs {
+                let to = self.intern_ref(key);
+                if std::mem::replace(&mut self.marks[to.index()], 1) == 0 {
+                    marked.push(to);
+                    self.edges.add(node, to);
+                }
             }
-            for to in refs {
-                self.edges.add(node, to);
+            for to in marked.drain(..) {
+                self.marks[to.index()] = 0;
             }
         }
         self.rebuild();

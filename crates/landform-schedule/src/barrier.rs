@@ -25,6 +25,11 @@ impl Barriers {
         self.by_namespace.get(namespace)
     }
 
+    /// Whether no namespace has a barrier, so that nobody need ask for its own.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_namespace.is_empty()
+    }
+
     /// Counts a node's delete or rename.
     pub(crate) fn enter(&mut self, namespace: &str, node: NodeId, phase: Phase) {
         let barrier = match self.by_namespace.get_mut(namespace) {

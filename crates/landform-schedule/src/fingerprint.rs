@@ -31,7 +31,12 @@ impl<K: ObjectKey> Scheduler<K> {
                 let waiting = waiting.map(|nodes| keys(&mut nodes.iter()));
                 let far = self.waiting.far.contains(&node);
                 let cut = self.cut.contains(&node);
-                let tally = self.ripple.of(node);
+                let own = self.ripple.of(node);
+                let tally = crate::ripple::Tally {
+                    due: own.due,
+                    flying: own.flying,
+                    ..*self.ripple.of(self.graph.unit(node))
+                };
                 format!(
                     "{:?} {state:?} {run:?} {refs:?} {former:?} {waits:?} {waiting:?} {far} {cut} {tally:?}",
                     key(&node)

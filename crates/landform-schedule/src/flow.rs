@@ -20,8 +20,11 @@ impl<K: ObjectKey> Scheduler<K> {
     /// Lets a change of one object take its course.
     pub(crate) fn flow(&mut self, by: NodeId) {
         loop {
-            self.ripple.run(&self.graph);
-            self.sync_cycles();
+            // Who is stale is asked when the counters are true.
+            while !self.ripple.is_true() {
+                self.ripple.run(&self.graph);
+                self.sync_cycles();
+            }
             for unit in std::mem::take(&mut self.ripple.overtaken) {
                 self.overtake(unit, by);
             }

@@ -73,10 +73,12 @@ impl Object {
 
     /// The phase of the object's next run.
     pub(crate) fn phase(&self) -> Phase {
-        match self.presence {
-            Presence::Marked => Phase::Delete,
-            Presence::Renamed => Phase::Rename,
-            Presence::Live | Presence::Missing => Phase::Ordinary,
+        match (self.role, self.presence) {
+            // Without a run it can't go first: it waits for all that is above it.
+            (Role::Passive, _) => Phase::Ordinary,
+            (Role::Reconciled, Presence::Marked) => Phase::Delete,
+            (Role::Reconciled, Presence::Renamed) => Phase::Rename,
+            (Role::Reconciled, Presence::Live | Presence::Missing) => Phase::Ordinary,
         }
     }
 }
@@ -135,7 +137,7 @@ pub(crate) struct Waiting {
     /// Those of them whose ancestor is no direct ref: any cut path may free them.
     pub(crate) far: BTreeSet<NodeId>,
     /// Renamed objects, by the former name's node whose run hasn't returned.
-    pub(crate) for_former: BTreeMap<NodeId, NodeId>,
+    pub(crate) for_former: BTreeMap<NodeId, BTreeSet<NodeId>>,
     /// The same the other way round.
     pub(crate) former_of: BTreeMap<NodeId, NodeId>,
 }

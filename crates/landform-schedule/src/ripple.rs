@@ -111,10 +111,15 @@ impl Ripple {
         }
     }
 
+    /// Whether the flags are what their definitions say, everywhere.
+    pub(crate) fn is_true(&self) -> bool {
+        self.work.is_empty() && self.regrouped.is_empty()
+    }
+
     /// Whether nothing is left to be done or to be asked for.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let lists = [&self.work, &self.freed, &self.overtaken, &self.joined];
-        lists.iter().all(|list| list.is_empty()) && self.regrouped.is_empty() && !self.loosened
+        let lists = [&self.freed, &self.overtaken, &self.joined];
+        lists.iter().all(|list| list.is_empty()) && self.is_true() && !self.loosened
     }
 
     fn activate<K: Key>(&mut self, graph: &ReferenceGraph<K>, unit: NodeId) {

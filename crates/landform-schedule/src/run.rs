@@ -90,8 +90,10 @@ impl<K: ObjectKey> Scheduler<K> {
         } else if run.cancelled.is_none() {
             self.set_due(node, run.reason.min(Reason::GaveUp));
         }
-        if let Some(renamed) = self.waiting.for_former.remove(&node) {
-            self.waiting.former_of.remove(&renamed);
+        for renamed in self.waiting.for_former.remove(&node).unwrap_or_default() {
+            if self.waiting.former_of.get(&renamed) == Some(&node) {
+                self.waiting.former_of.remove(&renamed);
+            }
             self.candidate(renamed);
         }
         self.recount(node);

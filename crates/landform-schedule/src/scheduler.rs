@@ -176,13 +176,16 @@ impl<K: ObjectKey> Scheduler<K> {
     /// Puts an object into the queue of those that may be able to start.
     pub(crate) fn candidate(&mut self, node: NodeId) {
         let object = self.object_mut(node);
-        if object.due.is_none() || object.candidate {
+        let passive = object.role == Role::Passive;
+        if object.due.is_none() || (object.candidate && !passive) {
             return;
         }
         object.candidate = true;
-        match object.phase() {
-            Phase::Delete | Phase::Rename => self.early.push_back(node),
-            Phase::Ordinary => self.ordinary.push_back(node),
+        match (object.role, object.phase()) {
+            // Before all others: whoever depends on it must know first that it is due.
+            (Role::Passive, _) => self.early.push_front(node),
+            (Role::Reconciled, Phase::Delete | Phase::Rename) => self.early.push_back(node),
+            (Role::Reconciled, Phase::Ordinary) => self.ordinary.push_back(node),
         }
     }
 

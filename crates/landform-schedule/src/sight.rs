@@ -35,17 +35,14 @@ impl<K: ObjectKey> Scheduler<K> {
             }
             return;
         }
+        let objects = sights.iter();
+        self.graph
+            .load(objects.map(|sight| (&sight.key, sight.refs.as_slice())));
+        self.grow();
         let nodes: Vec<_> = sights
             .iter()
             .map(|sight| self.graph.intern(&sight.key))
             .collect();
-        let mut objects = Vec::with_capacity(sights.len());
-        for (node, sight) in nodes.iter().zip(&sights) {
-            let refs = sight.refs.iter().map(|key| self.graph.intern_ref(key));
-            objects.push((*node, refs.collect()));
-        }
-        self.graph.load(objects);
-        self.grow();
         for (node, sight) in nodes.iter().zip(&sights) {
             self.remember(*node, sight);
         }
@@ -90,7 +87,7 @@ impl<K: ObjectKey> Scheduler<K> {
         self.remember(node, sight);
         let related = !self.cut.contains(&node) && self.relate(node, &sight.refs);
         if self.must_be_cut(node) {
-            self.cut_refs(node);
+            self.ripple.regrouped.push(node);
         }
         let reason = if new {
             Some(if sight.marked {
@@ -214,9 +211,7 @@ impl<K: ObjectKey> Scheduler<K> {
     fn vanish(&mut self, node: NodeId) {
         self.clear_due(node);
         self.clear_timer(node);
-        if let Some(former) = self.waiting.former_of.remove(&node) {
-            self.waiting.for_former.remove(&former);
-        }
+        self.waiting.former_of.remove(&node);
         let object = self.object_mut(node);
         object.presence = Presence::Missing;
         object.cyclic = false;
@@ -265,7 +260,8 @@ impl<K: ObjectKey> Scheduler<K> {
         }
         if let Some(flying) = flying.filter(|flying| *flying != node) {
             self.waiting.former_of.insert(node, flying);
-            self.waiting.for_former.insert(flying, node);
+            let waiting = self.waiting.for_former.entry(flying).or_default();
+            waiting.insert(node);
         }
         self.recount(node);
         self.flow(node);

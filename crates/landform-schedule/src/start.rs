@@ -52,10 +52,11 @@ impl<K: ObjectKey> Scheduler<K> {
         }
         let object = self.object(node);
         let (phase, role) = (object.phase(), object.role);
+        if role == Role::Passive || self.barriers.is_empty() {
+            return true;
+        }
         let key = self.graph.key(node);
-        key.is_some_and(|key| {
-            role == Role::Passive || self.barriers.admit(key.namespace(), node, phase)
-        })
+        key.is_some_and(|key| self.barriers.admit(key.namespace(), node, phase))
     }
 
     /// What holds an object back, apart from its namespace (R3, R4, R6, R7).

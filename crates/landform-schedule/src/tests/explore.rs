@@ -166,7 +166,7 @@ fn r3_r8_all_interleavings_with_renames() {
     let mut states = 0;
     for text in ["a:, b: a", "a:, b: a, c: b", "a:, b: a z, c: a"] {
         let create = shape(text);
-        states += explore(&create, &renames(&create), budget(3));
+        states += explore(&create, &renames(&create), budget(4));
     }
     assert!(states > 2_000, "only {states} states");
 }
@@ -185,7 +185,7 @@ fn r4_r5_r7_all_interleavings_with_changing_refs() {
         people.push(Action::OwnMark(object.clone()));
         people.push(Action::OwnGone(object));
     }
-    let states = explore(&create, &people, budget(2));
+    let states = explore(&create, &people, budget(3));
     assert!(states > 1_000, "only {states} states");
 }
 
@@ -210,7 +210,7 @@ fn r7_all_graphs_of_three_objects() {
             refs: refs(object),
             passive: false,
         });
-        states += explore(&create, &everyday(&create), budget(1));
+        states += explore(&create, &everyday(&create), budget(2));
     }
     assert!(states > 1_000, "only {states} states");
 }

@@ -11,10 +11,21 @@ use crate::{Cause, Command, Phase, RunId};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Thing {
     pub(super) refs: BTreeSet<Name>,
-    pub(super) phase: Phase,
+    phase: Phase,
     pub(super) passive: bool,
     /// Marked and found in a cycle: its refs count no more.
     pub(super) cut: bool,
+}
+
+impl Thing {
+    /// Without a run it can't go first.
+    fn phase(&self) -> Phase {
+        if self.passive {
+            Phase::Ordinary
+        } else {
+            self.phase
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +50,7 @@ pub(super) struct Model {
     /// Of this step: whose object others touched while it ran, and who was above whom.
     touched: BTreeSet<Name>,
     above: BTreeSet<(Name, Name)>,
+    were_cyclic: BTreeSet<Name>,
 }
 
 type Checked = Result<(), String>;
@@ -153,6 +165,7 @@ impl Model {
             }
         }
         self.sync_cycles();
+        self.were_cyclic.extend(self.cyclic.iter().cloned());
         for fly in self.flights.values() {
             for ancestor in self.ancestors(&fly.name) {
                 self.above.insert((fly.name.clone(), ancestor));
@@ -266,6 +279,7 @@ impl Model {
                 || (self.must.contains(ancestor) && !self.cyclic.contains(ancestor))
         };
         self.things[name].passive
+            && self.flight_of(name).is_none()
             && !self.cyclic.contains(name)
             && !self.ancestors(name).iter().any(going_on)
     }
@@ -296,12 +310,12 @@ impl Model {
         }
         let above = self.must.iter().filter(|other| ancestors.contains(*other));
         let mut above = above.filter(|other| {
-            !self.cyclic.contains(*other) && self.things[*other].phase <= thing.phase
+            !self.cyclic.contains(*other) && self.things[*other].phase() <= thing.phase()
         });
         if let Some(ancestor) = above.next() {
             return Some(format!("R2: its ancestor {ancestor} must run first"));
         }
-        self.barrier_for(name, thing.phase)
+        self.barrier_for(name, thing.phase())
     }
 
     fn barrier_for(&self, name: &Name, phase: Phase) -> Option<String> {
@@ -312,7 +326,7 @@ impl Model {
                 .values()
                 .any(|fly| fly.name == **other && fly.stuck);
             other.namespace_part() == name.namespace_part()
-                && thing.phase < phase
+                && thing.phase() < phase
                 && !thing.passive
                 && !stuck
                 && !self.cyclic.contains(*other)
@@ -363,6 +377,7 @@ impl Model {
         }
         self.touched.clear();
         self.above.clear();
+        self.were_cyclic.clear();
         self.check_rest()
     }
 
@@ -370,7 +385,7 @@ impl Model {
         let justified = match cause {
             Cause::Object(_) => self.touched.contains(key),
             Cause::Ancestor(by) => self.above.contains(&(key.clone(), by.clone())),
-            Cause::Cycle => self.cyclic.contains(key),
+            Cause::Cycle => self.were_cyclic.contains(key),
         };
         ensure(justified, || {
             format!("R5: {key} is cancelled for no reason: {cause}")
@@ -435,7 +450,7 @@ impl Model {
             let needy = self.must.iter().find(|name| {
                 let thing = &self.things[*name];
                 let needs = !self.cyclic.contains(*name) && !thing.passive;
-                needs && ancestors.contains(*name) && thing.phase <= fly.phase
+                needs && ancestors.contains(*name) && thing.phase() <= fly.phase
             });
             ensure(needy.is_none(), || {
                 format!("R6: {fly:?} goes on, {needy:?} must run")
