@@ -71,7 +71,7 @@ fn explore(create: &[Action], people: &[Action], budget: u32) -> usize {
         let returns = flying
             .into_iter()
             .map(|name| (Action::Finish(name, How::Well), budget));
-        let others = people.iter().cloned().filter(|_| budget > 0);
+        let others = people.iter().filter(|_| budget > 0).cloned();
         let next = returns.chain(others.map(|action| (action, budget.saturating_sub(1))));
         for (action, budget) in next {
             let mut world = world.clone();

@@ -45,7 +45,7 @@ fn r2_r3_r4_r5_r6_r7_r8_every_scenario_goes_as_written() {
     }
 }
 
-fn play(world: &mut World, commands: &[&str]) -> Result<Vec<String>, String> {
+pub(super) fn play(world: &mut World, commands: &[&str]) -> Result<Vec<String>, String> {
     let mut actions = Vec::new();
     for command in commands {
         let words: Vec<_> = command.split_whitespace().collect();

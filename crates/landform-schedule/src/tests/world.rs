@@ -231,7 +231,7 @@ impl World {
             Action::Ask(key) => vec![Event::Asked { key: key.clone() }],
             Action::OwnUpdate(name, race) => self.own(name, *race, |object| object.content += 1),
             Action::OwnRelate(name, refs) => self.own(name, Race::WatchFirst, |object| {
-                object.refs.clone_from(refs)
+                object.refs.clone_from(refs);
             }),
             Action::OwnMark(name) => {
                 self.own(name, Race::AnswerFirst, |object| object.marked = true)
