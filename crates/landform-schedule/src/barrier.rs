@@ -11,7 +11,7 @@ use crate::command::Phase;
 pub(crate) struct Barrier {
     pub(crate) deletes: BTreeSet<NodeId>,
     pub(crate) renames: BTreeSet<NodeId>,
-    held: BTreeSet<NodeId>,
+    pub(crate) held: BTreeSet<NodeId>,
 }
 
 /// The barriers of the namespaces that have one: mostly none.
@@ -23,6 +23,13 @@ pub(crate) struct Barriers {
 impl Barriers {
     pub(crate) fn of(&self, namespace: &str) -> Option<&Barrier> {
         self.by_namespace.get(namespace)
+    }
+
+    /// All barriers, by namespace.
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Barrier)> {
+        let all = self.by_namespace.iter();
+        all.map(|(namespace, barrier)| (&**namespace, barrier))
     }
 
     /// Whether no namespace has a barrier, so that nobody need ask for its own.

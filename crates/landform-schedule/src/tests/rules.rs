@@ -158,6 +158,16 @@ fn r4_r5_a_run_that_refers_to_an_active_object_is_cancelled_by_that() {
 }
 
 #[test]
+fn r4_r7_a_cycle_that_closes_above_a_delete_joins_it_with_what_runs() {
+    // c is active already, so that nothing changes next to d.
+    let script = "create x; create b; create a -> b x; create c -> b; create d -> c | \
+                  finish x; finish b | finish a; finish c | finish d | \
+                  ask x | delete d; update c | relate b -> a";
+    let errors = "error b: cycle a → b → a; error a: cycle a → b → a";
+    assert_eq!(last(script), format!("{errors}; cancel d (by x)"));
+}
+
+#[test]
 fn r6_an_ancestor_that_must_run_cancels_and_waits() {
     let running = "create a; create b -> a; create c -> b | finish a | finish b |";
     let table = [
