@@ -27,7 +27,10 @@ mod selector;
 mod server;
 mod table;
 mod verbs;
+mod view;
 
 pub use body::Body;
 pub use local::LocalService;
+pub use request::query::Query;
 pub use server::{ApiServer, Config, Identity};
+pub use view::View;

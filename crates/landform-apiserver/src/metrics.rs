@@ -97,6 +97,11 @@ impl Metrics {
         }
     }
 
+    /// The registry itself; a clone shares it.
+    pub(crate) fn registry(&self) -> Registry {
+        self.registry.clone()
+    }
+
     /// How a request is counted. Only resources that exist get a label of their own, so that a
     /// client can't grow the metrics without bound.
     pub(crate) fn labels(&self, method: &Method, target: &Target, query: Option<&str>) -> Labels {

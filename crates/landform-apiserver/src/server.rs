@@ -99,6 +99,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     pub(crate) openapi: crate::discovery::OpenApiCache,
     pub(crate) recent_lines: crate::verbs::RecentLines,
+    pub(crate) views: crate::view::Views,
     /// Writes of definitions happen one after the other: each changes the set of kinds.
     pub(crate) definitions: Mutex<()>,
     reads: Semaphore,
@@ -145,6 +146,7 @@ impl ApiServer {
                 metrics: Metrics::new(),
                 openapi: crate::discovery::OpenApiCache::default(),
                 recent_lines: crate::verbs::RecentLines::default(),
+                views: crate::view::Views::default(),
                 definitions: Mutex::new(()),
                 stopping: watch::Sender::new(false),
             }),
@@ -157,6 +159,12 @@ impl ApiServer {
     /// Ends all watches, so that clients reconnect elsewhere or later. New ones are refused.
     pub fn stop(&self) {
         self.shared.stopping.send_replace(true);
+    }
+
+    /// Where the other parts of the process register their metrics: `/metrics` shows them all.
+    #[must_use]
+    pub fn metrics_registry(&self) -> prometheus::Registry {
+        self.shared.metrics.registry()
     }
 
     /// Resolves when [`ApiServer::stop`] is called.
@@ -238,7 +246,13 @@ impl ApiServer {
                     .retry_after(1),
             );
         }
-        let work = self.dispatch(&call, target, is_watch);
+        let view = self.view(parts.uri.path());
+        let work = async {
+            match &view {
+                Some((view, rest)) => self.read_view(&call, &**view, rest).await,
+                None => self.dispatch(&call, target, is_watch).await,
+            }
+        };
         match tokio::time::timeout(self.shared.config.request_timeout, work).await {
             Ok(answer) => answer,
             Err(_) => Err(ApiError::new(

@@ -18,4 +18,5 @@ mod metadata;
 mod namespaces;
 mod patches;
 mod subresources;
+mod views;
 mod watches;

@@ -1,0 +1,81 @@
+//! Views: what parts of Landform show of themselves beside stored objects.
+//!
+//! A view is mounted under `/apis/landform.dev/v1alpha1/NAME` and answers reads of the paths below. It is
+//! for what is true of the moment, such as what the engine runs: nothing of it is stored, nothing can be
+//! watched.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use http::{Response, StatusCode};
+use serde_json::Value;
+
+use crate::body::Body;
+use crate::error::{ApiError, Reason, Result};
+use crate::request::query::Query;
+use crate::respond;
+use crate::server::{ApiServer, Call};
+
+/// The group and version that views are mounted in.
+const PREFIX: &str = "/apis/landform.dev/v1alpha1/";
+
+/// Something that can be read under a path of its own.
+pub trait View: Send + Sync + 'static {
+    /// Answers a read of the segments after the view's name; `None` when there is no such path.
+    fn read<'a>(
+        &'a self,
+        path: &'a [&'a str],
+        query: &'a Query,
+    ) -> BoxFuture<'a, Result<Option<Value>>>;
+}
+
+/// The views that are mounted, by name.
+#[derive(Default)]
+pub(crate) struct Views(parking_lot::RwLock<Vec<(&'static str, Arc<dyn View>)>>);
+
+impl ApiServer {
+    /// Makes a view readable under `/apis/landform.dev/v1alpha1/NAME`. A later one of that name wins.
+    pub fn mount(&self, name: &'static str, view: Arc<dyn View>) {
+        let mut views = self.shared.views.0.write();
+        views.retain(|(other, _)| *other != name);
+        views.push((name, view));
+    }
+
+    /// The view that a path leads to, and the rest of the path.
+    pub(crate) fn view<'p>(&self, path: &'p str) -> Option<(Arc<dyn View>, &'p str)> {
+        let rest = path.strip_prefix(PREFIX)?;
+        let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+        let views = self.shared.views.0.read();
+        let found = views.iter().find(|(known, _)| *known == name);
+        found.map(|(_, view)| (view.clone(), rest))
+    }
+
+    pub(crate) async fn read_view(
+        &self,
+        call: &Call,
+        view: &dyn View,
+        rest: &str,
+    ) -> Result<Response<Body>> {
+        if !matches!(call.method, http::Method::GET | http::Method::HEAD) {
+            return Err(ApiError::new(
+                Reason::MethodNotAllowed,
+                format!(
+                    "{} is not possible here: this path can only be read",
+                    call.method
+                ),
+            ));
+        }
+        let segments: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+        match view.read(&segments, &call.query).await? {
+            Some(value) => Ok(respond::value(
+                StatusCode::OK,
+                &value,
+                crate::request::accept::Encoding::Json,
+            )),
+            None => Err(ApiError::new(
+                Reason::NotFound,
+                format!("there is nothing at {rest:?} in this view"),
+            )),
+        }
+    }
+}
