@@ -28,6 +28,7 @@
 mod clock;
 mod content;
 mod context;
+pub mod hooks;
 mod key;
 mod merge;
 mod reconciler;
