@@ -33,6 +33,7 @@ mod cycle;
 mod driver;
 mod echoes;
 mod engine;
+pub mod hooks;
 mod intake;
 mod key;
 mod kinds;
