@@ -145,7 +145,8 @@ async fn wrong_answers_are_errors_that_name_hook_and_object() {
     let mut stage = Stage::with_url(&hook.url(), json!({})).await;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
     let both = json!({"owned": [map("m", json!({})), secret]}).to_string();
-    let invalid = map("Not A Name", json!({}));
+    let upper = map("Upper", json!({}));
+    let escape = map("../secrets/s", json!({}));
     let table = [
         ("", "the answer is empty"),
         ("<html>", "the answer is not JSON"),
@@ -154,7 +155,14 @@ async fn wrong_answers_are_errors_that_name_hook_and_object() {
             both.as_str(),
             "owned[1] (Secret s) is of a kind that spec.owns doesn't list",
         ),
-        (&json!({"owned": [invalid]}).to_string(), "can't be created"),
+        (
+            &json!({"owned": [upper]}).to_string(),
+            "ConfigMap default/Upper can't be created",
+        ),
+        (
+            &json!({"owned": [escape]}).to_string(),
+            "owned[0] (ConfigMap) has no name that an object can have",
+        ),
     ];
     for (at, (answer, expected)) in table.iter().enumerate() {
         let name = format!("t{at}");

@@ -1,6 +1,7 @@
 //! Objects that are held until the hook says that it is done.
 
 use kube::ResourceExt as _;
+use landform_engine::RunResult;
 use serde_json::{Value, json};
 
 use super::server::HookServer;
@@ -30,6 +31,7 @@ async fn r8_a_deleted_object_waits_until_the_hook_is_done() {
         (&json!(true), &json!("marked"))
     );
     call.answer(json!({"status": {"phase": "going"}, "retriggerAfter": "10ms"}));
+    stage.success_of("a").await;
     let call = hook.call_for("a").await;
     let object = &call.request["object"];
     assert_eq!(object["status"]["phase"], "going");
@@ -60,6 +62,8 @@ async fn a_hook_that_is_not_done_waits_for_what_brings_the_next_call() {
     let call = hook.call_for("a").await;
     assert_eq!(call.request["owned"].as_array().unwrap().len(), 1);
     call.answer(json!({"owned": [], "done": false}));
+    let waiting = RunResult::Waiting("the hook says that it isn't done".to_owned());
+    assert_eq!(stage.end_of("a").await, waiting);
     let call = hook.call_for("a").await;
     assert_eq!(call.request["owned"], json!([]));
     assert!(toys.get_opt("a").await.unwrap().is_some());
