@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
 pub(crate) fn write(duration: Duration) -> String {
     let ms = duration.as_millis();
     for (unit, factor) in [("h", 3_600_000), ("m", 60_000), ("s", 1000)] {
-        if ms > 0 && ms % factor == 0 {
+        if ms > 0 && ms.is_multiple_of(factor) {
             return format!("{}{unit}", ms / factor);
         }
     }
