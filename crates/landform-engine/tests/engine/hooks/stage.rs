@@ -14,9 +14,8 @@ use crate::harness::{GROUP, World};
 
 /// Everything that should happen happens well within this time.
 pub(crate) async fn soon<F: Future>(what: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(50), what)
-        .await
-        .expect("it never came")
+    let output = tokio::time::timeout(Duration::from_secs(50), what).await;
+    output.unwrap_or_else(|_| panic!("it never came"))
 }
 
 pub(crate) struct Stage {
