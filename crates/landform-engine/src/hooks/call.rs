@@ -17,7 +17,7 @@ pub(crate) const ANSWER_BYTES: usize = 4 << 20;
 
 /// Who is called.
 pub(crate) enum Hook {
-    Url(HttpHook),
+    Url(Box<HttpHook>),
     Command(CommandHook),
 }
 
@@ -42,7 +42,7 @@ impl Hook {
     /// What is wrong with it; the schema has refused most of that before.
     pub(crate) fn new(spec: &HookSpec) -> Result<Self, String> {
         match (&spec.url, &spec.command) {
-            (Some(url), None) => HttpHook::new(url).map(Self::Url),
+            (Some(url), None) => HttpHook::new(url).map(Box::new).map(Self::Url),
             (None, Some(command)) => CommandHook::new(command).map(Self::Command),
             (None, None) | (Some(_), Some(_)) => {
                 Err("exactly one of hook.url and hook.command must be given".to_owned())

@@ -4,7 +4,7 @@
 //! and what it answers; `references.rs`, `three_way.rs` and `decide.rs` are the pure decisions; `call.rs`
 //! with `http_hook.rs` and `command.rs` makes one call; `children.rs` reads and writes children;
 //! `reconciler.rs` puts a run together; `controller.rs` with `claims.rs`, `kinds.rs` and `status.rs`
-//! follows the Reconcilers themselves; `start.rs` ties it to an engine. `docs/reconcilers.md` is for those who write hooks.
+//! follows the Reconcilers themselves. `docs/reconcilers.md` is for those who write hooks.
 
 mod call;
 mod children;
@@ -20,7 +20,6 @@ mod protocol;
 mod reconciler;
 mod references;
 mod spec;
-mod start;
 mod status;
 mod three_way;
 
@@ -31,4 +30,3 @@ pub use reconciler::FINALIZER_PREFIX;
 pub use spec::{
     Condition, HookSpec, KindName, ReconcilerSpec, ReconcilerStatus, RefSpec, reconciler_kind,
 };
-pub use start::{HooksError, start};

@@ -67,6 +67,18 @@ async fn r13_everybody_sees_who_runs_who_waits_on_whom_and_what_happened() {
         (2, true, ReadingView::Watching)
     );
     assert!(world.metric("landform_engine_running 1"));
+    let none = |_: &str| None;
+    let path = ["objects", GROUP, "Toy", "default", "b"];
+    let read = engine.read(&path, &none).await.unwrap().unwrap();
+    assert_eq!(read["object"]["state"], "Pending");
+    assert_eq!(read["object"]["waitingOn"][0]["name"], "a");
+    let state = |key: &str| (key == "state").then(|| "running".to_owned());
+    let read = engine.read(&["objects"], &state).await.unwrap().unwrap();
+    assert_eq!(read["items"].as_array().unwrap().len(), 1);
+    assert_eq!(engine.read(&["nothing"], &none).await.unwrap(), None);
+    let wrong = |_: &str| Some("many".to_owned());
+    let error = engine.read(&["trace"], &wrong).await.unwrap_err();
+    assert_eq!(error.to_string(), "limit=many: must be a number");
     gate.add_permits(10);
     running.until_silent().await;
     let trace = running.engine.trace(Some(key("a")), 10).await.unwrap();

@@ -28,7 +28,9 @@ impl Stage {
     pub(crate) async fn new() -> Self {
         let world = World::new().await;
         let (sender, ends) = mpsc::unbounded_channel();
+        hooks::install(&world.client).await.unwrap();
         let engine = Engine::builder(world.client.clone())
+            .hooks()
             .observer(Arc::new(move |entry: &TraceEntry| {
                 if let TraceEvent::Finished { result, .. } = &entry.event {
                     let _ = sender.send((entry.key.name.to_string(), result.clone()));
@@ -36,7 +38,6 @@ impl Stage {
             }))
             .start()
             .unwrap();
-        hooks::start(&world.client, &engine).await.unwrap();
         Self {
             world,
             engine,
