@@ -6,6 +6,7 @@
 )]
 
 mod custom_resources;
+mod engine_elsewhere;
 mod in_process;
 mod kopf_operator;
 mod kube_rs;
