@@ -1,0 +1,17 @@
+//! The simulator: the whole control plane in one thread, on a simulated clock, with faults from a seed.
+
+pub mod chance;
+pub mod client;
+pub mod clock;
+pub mod disk;
+pub mod end_state;
+pub mod environment;
+pub mod fault;
+pub mod network;
+pub mod process;
+pub mod simulation;
+pub mod trace;
+pub mod user;
+pub mod watch_body;
+
+pub use simulation::{Action, Failure, Simulation, Template, World};
