@@ -81,6 +81,8 @@ pub enum Reason {
     CycleBroken,
     /// An object that it refers to has finished a run, appeared, changed or gone.
     Ref,
+    /// An object that it owns or watches changed.
+    Related,
     /// The time that its last run returned has come.
     Retrigger,
     /// Its last run failed.
@@ -99,6 +101,7 @@ impl fmt::Display for Reason {
             Self::Asked => "asked for",
             Self::CycleBroken => "cycle broken",
             Self::Ref => "ref finished",
+            Self::Related => "related object changed",
             Self::Retrigger => "retrigger",
             Self::Retry => "retry",
             Self::GaveUp => "gave up",

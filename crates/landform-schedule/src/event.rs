@@ -76,6 +76,12 @@ pub enum Event<K> {
         /// The object.
         key: K,
     },
+    /// An object that this one owns or watches was changed by somebody else. It must run, but what it
+    /// is at isn't stale: a run goes on, and another one follows.
+    Related {
+        /// The object.
+        key: K,
+    },
     /// The time of a timer that was set has come.
     TimeReached {
         /// The object.

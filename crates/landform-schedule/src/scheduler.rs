@@ -94,6 +94,7 @@ impl<K: ObjectKey> Scheduler<K> {
             Event::Gone { key } => self.gone(&key),
             Event::Renamed { from, sight } => self.renamed(&from, &sight),
             Event::Asked { key } => self.asked(&key),
+            Event::Related { key } => self.related(&key),
             Event::TimeReached { key, at_ms } => self.time_reached(&key, at_ms),
             Event::WriteBegan { run } => self.write_began(run),
             Event::WriteEnded { run, answer } => self.write_ended(run, answer),

@@ -280,6 +280,15 @@ impl<K: ObjectKey> Scheduler<K> {
         self.flow(node);
     }
 
+    pub(crate) fn related(&mut self, key: &K) {
+        let node = self.graph.find(key);
+        let Some(node) = node.filter(|node| self.object(*node).exists()) else {
+            return;
+        };
+        self.set_due(node, Reason::Related);
+        self.flow(node);
+    }
+
     pub(crate) fn time_reached(&mut self, key: &K, at_ms: u64) {
         let Some(node) = self.graph.find(key) else {
             return;

@@ -181,6 +181,7 @@ fn r3_r4_r6_r8_all_interleavings_of_everything_with_four_objects() {
         for object in objects(&create) {
             people.push(Action::Relate(object.clone(), names("d")));
             people.push(Action::OwnRelate(object.clone(), names("a")));
+            people.push(Action::Child(object.clone()));
             people.push(Action::Overdue(object));
         }
         states += explore(&create, &people, budget(3));

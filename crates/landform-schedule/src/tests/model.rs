@@ -133,6 +133,9 @@ impl Model {
                 self.touch(name);
                 self.must.insert(name.clone());
             }
+            Action::Child(name) => {
+                self.must.insert(name.clone());
+            }
             Action::Status(_) | Action::OwnUpdate(..) => {}
             Action::Relate(name, refs) => {
                 if self

@@ -35,6 +35,7 @@ fn any_action() -> impl Strategy<Value = Action> {
         1 => any_name().prop_map(Action::Gone),
         2 => (any_name(), any_name()).prop_map(|(from, to)| Action::Rename(from, to)),
         1 => any_name().prop_map(Action::Ask),
+        1 => any_name().prop_map(Action::Child),
         1 => (any_name(), race).prop_map(|(name, race)| Action::OwnUpdate(name, race)),
         1 => (any_name(), refs()).prop_map(|(name, refs)| Action::OwnRelate(name, refs)),
         1 => any_name().prop_map(Action::OwnMark),

@@ -1,7 +1,7 @@
 //! The scenario files, played on the machine.
 //!
 //! `UPDATE_SCENARIOS=1` writes what happened into the files. Every block is one step. Commands:
-//! `create c -> a b [passive]`, `update`, `status`, `relate c -> a`, `delete`, `gone`, `rename a b`, `ask`,
+//! `create c -> a b [passive]`, `update`, `status`, `relate c -> a`, `delete`, `gone`, `rename a b`, `ask`, `child a` (an object that a owns is changed),
 //! `own update` (`own update-late` when the answer comes first), `own relate c -> a`, `own delete`, `own gone`, `finish a [error|retrigger
 //! now|retrigger soon]`, `overdue a`, `wait 1000`, and `status of a`.
 
@@ -83,6 +83,7 @@ fn action(command: &str) -> Result<Action, String> {
         ["delete", object] => Action::Mark(name(object)),
         ["gone", object] => Action::Gone(name(object)),
         ["rename", from, to] => Action::Rename(name(from), name(to)),
+        ["child", object] => Action::Child(name(object)),
         ["ask", object] => Action::Ask(name(object)),
         ["own", "update", object] => Action::OwnUpdate(name(object), Race::WatchFirst),
         ["own", "update-late", object] => Action::OwnUpdate(name(object), Race::AnswerFirst),

@@ -74,6 +74,8 @@ pub(super) enum Action {
     Gone(Name),
     Rename(Name, Name),
     Ask(Name),
+    /// Somebody changes an object that this one owns.
+    Child(Name),
     OwnUpdate(Name, Race),
     OwnRelate(Name, BTreeSet<Name>),
     OwnMark(Name),
@@ -179,7 +181,8 @@ impl World {
             | Action::Status(name)
             | Action::Relate(name, _)
             | Action::Gone(name)
-            | Action::Ask(name) => stored(name).is_some(),
+            | Action::Ask(name)
+            | Action::Child(name) => stored(name).is_some(),
             Action::Mark(name) => stored(name).is_some_and(|object| !object.marked),
             Action::Rename(from, to) => {
                 let object = stored(from).filter(|object| !object.marked && !object.passive);
@@ -228,6 +231,7 @@ impl World {
                 vec![Event::Gone { key: key.clone() }]
             }
             Action::Rename(from, to) => self.rename(from, to),
+            Action::Child(key) => vec![Event::Related { key: key.clone() }],
             Action::Ask(key) => vec![Event::Asked { key: key.clone() }],
             Action::OwnUpdate(name, race) => self.own(name, *race, |object| object.content += 1),
             Action::OwnRelate(name, refs) => self.own(name, Race::WatchFirst, |object| {

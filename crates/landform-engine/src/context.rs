@@ -1,0 +1,197 @@
+//! What a run is given.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{Api, Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Client, ResourceExt as _};
+use landform_schedule::{Phase, Reason};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::key::Key;
+use crate::merge;
+use crate::reconciler::{Failure, Ref};
+use crate::recorder::{EventType, Recorder};
+
+/// An object that the run's object refers to, as it was when the run started.
+#[derive(Clone, Debug)]
+pub struct Referred {
+    /// What the reference says.
+    pub reference: Ref,
+    /// The object; none when it doesn't exist (R11).
+    pub object: Option<Arc<DynamicObject>>,
+}
+
+/// Everything that a run may see and use. Snapshots don't change while it runs (R10).
+pub struct Context {
+    pub(crate) key: Key,
+    pub(crate) resource: ApiResource,
+    pub(crate) object: Arc<DynamicObject>,
+    pub(crate) refs: Vec<Referred>,
+    pub(crate) client: Client,
+    pub(crate) cancellation: CancellationToken,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) former_name: Option<String>,
+    pub(crate) reason: Reason,
+    pub(crate) phase: Phase,
+    pub(crate) retrigger_at_ms: Option<u64>,
+    pub(crate) recorder: Recorder,
+}
+
+impl Context {
+    /// The object's name for the engine.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The object, as it was when the run started.
+    #[must_use]
+    pub fn object(&self) -> &Arc<DynamicObject> {
+        &self.object
+    }
+
+    /// The object as a type of one's own.
+    ///
+    /// # Errors
+    /// [`Failure::Invalid`] when the object isn't of that type; a person must change it.
+    pub fn typed<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        let value = serde_json::to_value(&*self.object);
+        value
+            .and_then(serde_json::from_value)
+            .map_err(|error| Failure::Invalid(format!("{} can't be read: {error}", self.key)))
+    }
+
+    /// What the object refers to, in the order of [`crate::Reconciler::refs`].
+    #[must_use]
+    pub fn refs(&self) -> &[Referred] {
+        &self.refs
+    }
+
+    /// Whether the object is marked for deletion.
+    #[must_use]
+    pub fn deleting(&self) -> bool {
+        self.object.metadata.deletion_timestamp.is_some()
+    }
+
+    /// A client whose writes the engine knows as this run's own (R5). All writes should use it.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The API of the object's own kind, in its namespace.
+    #[must_use]
+    pub fn api(&self) -> Api<DynamicObject> {
+        api_of(
+            self.client(),
+            &self.resource,
+            self.object.metadata.namespace.as_deref(),
+        )
+    }
+
+    /// Resolves when the run should return: its object or something above it changed, or the process
+    /// ends.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.cancellation.clone().cancelled_owned()
+    }
+
+    /// Whether the run should return.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation.is_cancelled()
+    }
+
+    /// Does some work, unless the run is cancelled first.
+    ///
+    /// # Errors
+    /// [`Failure::Cancelled`] when the run was cancelled; the work is dropped where it stood.
+    pub async fn or_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        tokio::select! {
+            biased;
+            () = self.cancellation.cancelled() => Err(Failure::Cancelled),
+            value = work => Ok(value),
+        }
+    }
+
+    /// The time of day, in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
+    /// Waits, unless the run is cancelled first.
+    ///
+    /// # Errors
+    /// [`Failure::Cancelled`] when the run was cancelled.
+    pub async fn sleep(&self, time: Duration) -> Result<(), Failure> {
+        self.or_cancelled(tokio::time::sleep(time)).await
+    }
+
+    /// The name that the object had when its reconciler last succeeded, after a rename.
+    #[must_use]
+    pub fn former_name(&self) -> Option<&str> {
+        self.former_name.as_deref()
+    }
+
+    /// Why this run was started.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// Whether this is the run of a delete, of a rename or an ordinary one.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// When an earlier run asked to be called again; restarts don't forget it (R12).
+    #[must_use]
+    pub fn retrigger_at_ms(&self) -> Option<u64> {
+        self.retrigger_at_ms
+    }
+
+    /// Tells people that something happened to the object. Never waits, never fails.
+    pub fn event(&self, kind: EventType, reason: &str, message: &str) {
+        self.recorder
+            .record(&self.object, &self.resource, kind, reason, message);
+    }
+
+    /// Replaces the object's status, if it differs from the snapshot's.
+    ///
+    /// # Errors
+    /// What the API answers.
+    pub async fn write_status(&self, status: &impl Serialize) -> Result<(), Failure> {
+        let status = serde_json::to_value(status)
+            .map_err(|error| Failure::Transient(format!("the status can't be written: {error}")))?;
+        let before = self.object.data.get("status").unwrap_or(&Value::Null);
+        let Some(change) = merge::patch(before, &status) else {
+            return Ok(());
+        };
+        let patch = Patch::Merge(json!({"status": change}));
+        let name = self.object.name_any();
+        self.api()
+            .patch_status(&name, &PatchParams::default(), &patch)
+            .await?;
+        Ok(())
+    }
+}
+
+/// The API of a kind, in a namespace or of the whole cluster.
+pub(crate) fn api_of(
+    client: Client,
+    resource: &ApiResource,
+    namespace: Option<&str>,
+) -> Api<DynamicObject> {
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client, namespace, resource),
+        None => Api::all_with(client, resource),
+    }
+}

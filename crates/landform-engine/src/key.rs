@@ -1,0 +1,75 @@
+//! What names an object for the engine: kind, namespace, name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use landform_api::kind::GroupKind;
+
+/// The name of an object. Versions of a kind are the same objects, so there is no version in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The kind.
+    pub kind: Arc<GroupKind>,
+    /// The namespace; empty for objects of the cluster.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// Names an object.
+    #[must_use]
+    pub fn new(kind: Arc<GroupKind>, namespace: &str, name: &str) -> Self {
+        Self {
+            kind,
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+impl landform_schedule::ObjectKey for Key {
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+}
+
+/// `Widget.example.com shop/web`, as in messages and cycles.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind.kind)?;
+        if !self.kind.group.is_empty() {
+            write!(f, ".{}", self.kind.group)?;
+        }
+        f.write_str(" ")?;
+        if !self.namespace.is_empty() {
+            write!(f, "{}/", self.namespace)?;
+        }
+        f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_written_as_people_say_it() {
+        let kind = |group: &str, kind: &str| {
+            Arc::new(GroupKind {
+                group: group.into(),
+                kind: kind.into(),
+            })
+        };
+        let table = [
+            (Key::new(kind("", "Secret"), "shop", "db"), "Secret shop/db"),
+            (
+                Key::new(kind("example.com", "Zone"), "", "eu"),
+                "Zone.example.com eu",
+            ),
+        ];
+        for (key, text) in table {
+            assert_eq!(key.to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What somebody writes to have a kind reconciled.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use kube::core::DynamicObject;
+use landform_api::kind::GroupVersionKind;
+use serde_json::Value;
+
+use crate::content::content_of_spec;
+use crate::context::Context;
+
+/// Brings objects of one kind to where they should be, one object at a time.
+///
+/// # What it may rely on
+/// - One object never runs twice at once, and nothing that it refers to, directly or not, runs meanwhile
+///   (R3, R4): refs don't change under a run unless it is cancelled.
+/// - It is called again after every change, every error and every cancellation.
+///
+/// # What is asked of it
+/// - [`Reconciler::reconcile`] may be called at any time and twice for the same state: it looks, compares
+///   and does what is missing.
+/// - It returns soon after [`Context::cancelled`]; it may still write its status before.
+/// - The status that it writes is true at every moment: others read it while it runs (R10).
+/// - One value serves all objects of the kind; what it remembers between calls is only a cache (R1).
+pub trait Reconciler: Send + Sync + 'static {
+    /// The kind that it reconciles.
+    fn kind(&self) -> GroupVersionKind;
+
+    /// Brings one object to where it should be.
+    fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>>;
+
+    /// The objects that an object refers to: it runs after them, and not together with them.
+    fn refs(&self, object: &DynamicObject) -> Vec<Ref> {
+        let _ = object;
+        Vec::new()
+    }
+
+    /// Other kinds whose objects matter: when one changes, the objects that it leads to run.
+    fn related(&self) -> Vec<Related> {
+        Vec::new()
+    }
+
+    /// A number that moves when something moved that this reconciler listens to. A status must not
+    /// move it. The default moves with the spec.
+    fn content(&self, object: &DynamicObject) -> u64 {
+        content_of_spec(object)
+    }
+
+    /// A finalizer that the engine adds before the first run, and removes after a run of the marked
+    /// object has ended with [`Outcome::Done`].
+    fn finalizer(&self) -> Option<String> {
+        None
+    }
+
+    /// At most so many objects of this kind run at once.
+    fn limit(&self) -> usize {
+        64
+    }
+
+    /// What to merge into the status of an object that is part of a cycle of references, and therefore
+    /// doesn't run (R7). Besides, an Event and the engine's view name the cycle.
+    fn status_in_cycle(&self, object: &DynamicObject, cycle: &str) -> Option<Value> {
+        let _ = (object, cycle);
+        None
+    }
+}
+
+/// A reference to an object, whether it exists or not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ref {
+    /// Its kind.
+    pub kind: GroupVersionKind,
+    /// Its namespace; none for objects of the cluster.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+/// The objects (namespace, name) of the reconciler's own kind that an object leads to.
+type Mapping = dyn Fn(&DynamicObject) -> Vec<(Option<String>, String)> + Send + Sync;
+
+/// A kind whose objects lead to objects of the reconciler's kind.
+#[derive(Clone)]
+pub struct Related {
+    /// The kind that is watched.
+    pub kind: GroupVersionKind,
+    pub(crate) leads_to: Arc<Mapping>,
+}
+
+impl Related {
+    /// Objects of `kind` lead to what `leads_to` says: namespaces and names of the reconciler's kind.
+    pub fn new(
+        kind: GroupVersionKind,
+        leads_to: impl Fn(&DynamicObject) -> Vec<(Option<String>, String)> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            kind,
+            leads_to: Arc::new(leads_to),
+        }
+    }
+
+    /// Objects of `kind` lead to their owners of the kind `owner`.
+    #[must_use]
+    pub fn owned(kind: GroupVersionKind, owner: &GroupVersionKind) -> Self {
+        let owner = owner.clone();
+        Self::new(kind, move |object| {
+            let owners = object.metadata.owner_references.iter().flatten();
+            let namespace = &object.metadata.namespace;
+            owners
+                .filter(|found| {
+                    let group = landform_api::kind::split_api_version(&found.api_version);
+                    found.kind == owner.kind && group.is_some_and(|(group, _)| group == owner.group)
+                })
+                .map(|found| (namespace.clone(), found.name.clone()))
+                .collect()
+        })
+    }
+}
+
+impl fmt::Debug for Related {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Related").field(&self.kind).finish()
+    }
+}
+
+/// How a run ended without an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is nothing left to do; a marked object may go.
+    Done,
+    /// It waits for something whose change brings the next run. What it is, for people.
+    Wait(String),
+    /// It wants to be called again after this time, whatever happens.
+    Recheck(Duration),
+    /// It wants to be called again at this time: milliseconds since 1970.
+    RecheckAt(u64),
+}
+
+/// Why a run could not do its work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Somebody wrote first. It is tried again soon, and nobody needs to know.
+    #[error("somebody else wrote first: {0}")]
+    Conflict(String),
+    /// It may work the next time; the pause grows.
+    #[error("{0}")]
+    Transient(String),
+    /// A person must change something; nothing is tried until then.
+    #[error("{0}")]
+    Invalid(String),
+    /// It was told to stop, and did.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl From<kube::Error> for Failure {
+    fn from(error: kube::Error) -> Self {
+        match &error {
+            kube::Error::Api(status) if status.code == 409 => {
+                Self::Conflict(status.message.clone())
+            }
+            kube::Error::Api(status) => Self::Transient(status.message.clone()),
+            _ => Self::Transient(chain(&error)),
+        }
+    }
+}
+
+/// An error with everything that caused it, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Some errors repeat their source in their own text.
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
