@@ -1,5 +1,6 @@
 //! The simulator: the whole control plane in one thread, on a simulated clock, with faults from a seed.
 
+pub mod api_world;
 pub mod chance;
 pub mod client;
 pub mod clock;
@@ -9,6 +10,7 @@ pub mod environment;
 pub mod fault;
 pub mod network;
 pub mod process;
+pub mod report;
 pub mod simulation;
 pub mod trace;
 pub mod user;

@@ -1,0 +1,5 @@
+//! The simulations that CI runs.
+#![expect(clippy::panic, reason = "tests fail by panicking")]
+
+mod api;
+mod seeds;
