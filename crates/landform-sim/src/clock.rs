@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use time::OffsetDateTime;
+use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
 /// When every simulation begins, in milliseconds since 1970: noon of the first day of 2030.
@@ -22,9 +23,9 @@ pub struct SimClock {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// What elapsed in the processes before this one.
+    /// What elapsed before the runtime that runs now began, or went on.
     before: Duration,
-    /// When this process began, by tokio's clock.
+    /// When it did, by tokio's clock.
     began: Option<Instant>,
     skew_ms: i64,
 }
@@ -75,15 +76,16 @@ impl SimClock {
         self.inner.lock().before += time;
     }
 
-    /// A process begins. Called on its runtime.
-    pub(crate) fn process_began(&self) {
-        self.inner.lock().began = Some(Instant::now());
-    }
-
-    /// The process ends. Called on its runtime.
-    pub(crate) fn process_ended(&self) {
-        let mut inner = self.inner.lock();
-        inner.before = inner.elapsed();
-        inner.began = None;
+    /// Runs something on a runtime whose time is this clock's meanwhile. Outside of it time stands still:
+    /// tokio's clock would tell the machine's time there.
+    pub(crate) fn run<T>(&self, runtime: &Runtime, work: impl Future<Output = T>) -> T {
+        runtime.block_on(async {
+            self.inner.lock().began = Some(Instant::now());
+            let done = work.await;
+            let mut inner = self.inner.lock();
+            inner.before = inner.elapsed();
+            inner.began = None;
+            done
+        })
     }
 }

@@ -264,7 +264,7 @@ impl<W: World> Simulation<W> {
             let life = process.life().clone();
             let work = work(process, self.world.clone());
             let running = self.running.as_ref().ok_or_else(nothing_runs)?;
-            let ended = running.runtime.block_on(until_crash(&life, work));
+            let ended = self.surroundings.clock.run(&running.runtime, until_crash(&life, work));
             match ended {
                 Ended::Done(result) => return Ok(result?),
                 Ended::Crashed => self.stop("crashes"),
@@ -283,7 +283,6 @@ impl<W: World> Simulation<W> {
             let life = Arc::new(Life::default());
             let (surroundings, world) = (self.surroundings.clone(), self.world.clone());
             let boot = async {
-                surroundings.clock.process_began();
                 let process = Process::boot(&surroundings, life.clone()).await;
                 let process =
                     process.map_err(|error| format!("the API server does not start: {error}"))?;
@@ -291,15 +290,12 @@ impl<W: World> Simulation<W> {
                 Ok::<_, String>(process)
             };
             surroundings.trace.note(&self.who, "starts".into());
-            match runtime.block_on(until_crash(&life, boot)) {
+            match surroundings.clock.run(&runtime, until_crash(&life, boot)) {
                 Ended::Done(process) => {
                     let process = process?;
                     self.running = Some(Running { runtime, process });
                 }
-                Ended::Crashed => {
-                    runtime.block_on(async { surroundings.clock.process_ended() });
-                    return Ok(None);
-                }
+                Ended::Crashed => return Ok(None),
             }
         }
         Ok(self.running.as_ref())
@@ -310,7 +306,6 @@ impl<W: World> Simulation<W> {
         let clock = &self.surroundings.clock;
         if let Some(running) = self.running.take() {
             running.process.life().end();
-            running.runtime.block_on(async { clock.process_ended() });
         }
         self.world.process_ended();
         self.surroundings.trace.note(&self.who, how.into());
