@@ -145,7 +145,10 @@ impl Random {
             _ => {
                 let count: u64 = map["data"]["count"].as_str()?.parse().ok()?;
                 map["data"]["count"] = json!((count + 1).to_string());
-                self.client.send(Method::PUT, &path, Some(&map)).await.ok()?;
+                self.client
+                    .send(Method::PUT, &path, Some(&map))
+                    .await
+                    .ok()?;
             }
         }
         Some(())
@@ -166,7 +169,10 @@ impl Random {
             metadata["finalizers"] = json!([FINALIZER]);
         }
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"count": "0"}});
-        self.client.send(Method::POST, MAPS, Some(&map)).await.ok()?;
+        self.client
+            .send(Method::POST, MAPS, Some(&map))
+            .await
+            .ok()?;
         Some(())
     }
 
@@ -191,7 +197,7 @@ impl Random {
                     let _ = self.let_go(&format!("{MAPS}/{name}"), map).await;
                 }
             }
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_secs(300)).await;
         }
     }
 }
@@ -209,7 +215,12 @@ async fn watch(client: Client, sessions: Arc<Mutex<Vec<Session>>>) {
         };
         let session = Session {
             listed_at: version(&list["metadata"]),
-            listed: list["items"].as_array().into_iter().flatten().map(named).collect(),
+            listed: list["items"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(named)
+                .collect(),
             events: Vec::new(),
             alive: true,
         };
@@ -288,7 +299,10 @@ impl Session {
             .collect();
         if stored != self.listed {
             let at = self.listed_at;
-            return Err(format!("C5: the list at {at} was {:?} instead of {stored:?}", self.listed));
+            return Err(format!(
+                "C5: the list at {at} was {:?} instead of {stored:?}",
+                self.listed
+            ));
         }
         let happened: Vec<Seen> = log
             .iter()
@@ -321,7 +335,11 @@ fn as_seen(event: &Event) -> Seen {
         EventKind::Updated => "MODIFIED",
         EventKind::Deleted => "DELETED",
     };
-    (event.revision.0, kind.to_owned(), in_namespace(&event.record.key.name))
+    (
+        event.revision.0,
+        kind.to_owned(),
+        in_namespace(&event.record.key.name),
+    )
 }
 
 /// All events of maps after a revision.
@@ -399,7 +417,7 @@ fn go_through(simulation: &mut Simulation<ApiWorld>) -> Result<(), Failure> {
         // Orphans whose owner went before they came are found by the next process.
         Action::Restart,
         Action::Rest,
-        Action::Silence(Duration::from_secs(4 * 3600)),
+        Action::Silence(Duration::from_secs(2 * 3600)),
     ] {
         simulation.perform(&action)?;
     }

@@ -57,8 +57,7 @@ impl SimClock {
     #[must_use]
     pub fn now(&self) -> OffsetDateTime {
         let nanoseconds = i128::from(self.now_ms()) * 1_000_000;
-        OffsetDateTime::from_unix_timestamp_nanos(nanoseconds)
-            .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+        OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
     }
 
     /// Sets the time of day forward, or back.

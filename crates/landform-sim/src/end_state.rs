@@ -1,4 +1,5 @@
-//! What is stored in the end, without what legitimately differs between two runs: versions, times, uids.
+//! What is stored in the end, without what legitimately differs between two runs: versions, times, uids,
+//! and how often something was written.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +12,11 @@ use serde_json::Value;
 pub type EndState = BTreeMap<String, String>;
 
 /// Fields of metadata that differ between two runs that did the same.
-const INCIDENTAL: [&str; 4] = [
+const INCIDENTAL: [&str; 5] = [
     "uid",
     "resourceVersion",
     "creationTimestamp",
+    "generation",
     "managedFields",
 ];
 /// Buckets whose objects tell of the way, not of the end.

@@ -112,7 +112,9 @@ impl Rates {
             if chance.happens(CERTAIN / 2) {
                 let most = match fault {
                     Fault::Latency => CERTAIN,
-                    Fault::Conflict | Fault::WatchDelay | Fault::StaleList | Fault::SlowRun => 2_000,
+                    Fault::Conflict | Fault::WatchDelay | Fault::StaleList | Fault::SlowRun => {
+                        2_000
+                    }
                     Fault::FailedWrite
                     | Fault::LostAnswer
                     | Fault::LateWrite

@@ -9,6 +9,7 @@ pub mod end_state;
 pub mod environment;
 pub mod fault;
 pub mod network;
+pub mod node;
 pub mod process;
 pub mod report;
 pub mod simulation;

@@ -67,7 +67,10 @@ impl SimService {
         }
     }
 
-    async fn carry_out<B>(self, mut request: Request<B>) -> Result<Response<SimBody>, ConnectionLost>
+    async fn carry_out<B>(
+        self,
+        mut request: Request<B>,
+    ) -> Result<Response<SimBody>, ConnectionLost>
     where
         B: http_body::Body + Send + 'static,
         B::Data: Send,
@@ -124,7 +127,8 @@ impl SimService {
         // A create conflicts with nothing but an object that exists.
         let can_conflict = asked.is_write() && asked.method != Method::POST;
         if can_conflict && self.strikes(Fault::Conflict, asked) {
-            let why = "the object has been modified; please apply your changes to the latest version";
+            let why =
+                "the object has been modified; please apply your changes to the latest version";
             return Some(failure(StatusCode::CONFLICT, "Conflict", why));
         }
         let fault = if asked.is_write() {
@@ -242,7 +246,9 @@ fn failure(status: StatusCode, reason: &str, message: &str) -> Response<SimBody>
     let mut response = Response::new(SimBody::whole(body));
     *response.status_mut() = status;
     let json = http::HeaderValue::from_static("application/json");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    response
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, json);
     response
 }
 
@@ -275,7 +281,10 @@ mod tests {
             ("/api/v1/namespaces/default/configmaps/a", "configmaps/a"),
             ("/api/v1/namespaces/default", "namespaces/default"),
             ("/api/v1/configmaps", "configmaps"),
-            ("/apis/x.io/v1/namespaces/n/nodes/a/status", "nodes/a/status"),
+            (
+                "/apis/x.io/v1/namespaces/n/nodes/a/status",
+                "nodes/a/status",
+            ),
             ("/apis/x.io/v1/nodes", "nodes"),
             ("/healthz", "/healthz"),
         ] {

@@ -22,7 +22,7 @@ use crate::environment::SimEnvironment;
 use crate::fault::{Fault, Faults, Rates};
 use crate::process::{Process, Surroundings};
 use crate::trace::Trace;
-use crate::user::{Wish, grant};
+use crate::user::{ObjectName, Wish, grant};
 
 /// Who lives in a simulated process besides the API server, and what they must hold to.
 pub trait World: Send + Sync + 'static {
@@ -47,6 +47,11 @@ pub trait World: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Somebody asks for a run of an object.
+    fn ask(&self, name: &ObjectName) {
+        let _ = name;
+    }
+
     /// What is compared between runs.
     fn end_state(&self, disk: &Disk) -> EndState {
         end_state(disk.store())
@@ -69,6 +74,8 @@ impl From<String> for Failure {
 pub enum Action {
     /// A user wants something; done when the API server has said yes.
     Wish(Wish),
+    /// Somebody asks for a run of an object.
+    Ask(ObjectName),
     /// Time passes.
     Wait(Duration),
     /// Time passes until nothing happens any more.
@@ -96,6 +103,8 @@ const REST: Duration = Duration::from_secs(20 * 60);
 const REST_TRIES: usize = 100;
 /// How long a process is down after a crash, at the most.
 const LONGEST_DOWNTIME_MS: u64 = 5_000;
+/// Nobody else's, so that no uid on the template comes again.
+const TEMPLATE_SEED: u64 = u64::MAX;
 /// How far the time of day may jump.
 const LONGEST_JUMP_MS: u64 = 10 * 60 * 1000;
 
@@ -119,7 +128,8 @@ impl Template {
         let empty = Self {
             store: MemoryStore::new(),
         };
-        let mut simulation = Simulation::new(Arc::new(Nobody), &empty, 0, Rates::none());
+        let mut simulation =
+            Simulation::new(Arc::new(Nobody), &empty, TEMPLATE_SEED, Rates::none());
         for object in objects {
             simulation.perform(&Action::Wish(Wish::Applied(object.clone())))?;
         }
@@ -212,6 +222,13 @@ impl<W: World> Simulation<W> {
                     async move { grant(&process, &process.client("user"), &wish).await }.boxed()
                 })?;
             }
+            Action::Ask(name) => {
+                let name = name.clone();
+                self.run_on(move |_, world| {
+                    world.ask(&name);
+                    futures::future::ready(Ok(())).boxed()
+                })?;
+            }
             Action::Wait(time) => {
                 let clock = self.surroundings.clock.clone();
                 let until = clock.elapsed() + *time;
@@ -264,7 +281,10 @@ impl<W: World> Simulation<W> {
             let life = process.life().clone();
             let work = work(process, self.world.clone());
             let running = self.running.as_ref().ok_or_else(nothing_runs)?;
-            let ended = self.surroundings.clock.run(&running.runtime, until_crash(&life, work));
+            let ended = self
+                .surroundings
+                .clock
+                .run(&running.runtime, until_crash(&life, work));
             match ended {
                 Ended::Done(result) => return Ok(result?),
                 Ended::Crashed => self.stop("crashes"),

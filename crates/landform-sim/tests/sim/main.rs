@@ -2,4 +2,5 @@
 #![expect(clippy::panic, reason = "tests fail by panicking")]
 
 mod api;
+mod nodes;
 mod seeds;

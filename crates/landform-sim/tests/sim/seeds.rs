@@ -29,7 +29,13 @@ pub(crate) fn all_repeat(usual: u64, run: impl Fn(u64) -> Report) {
             .enumerate()
             .find(|(_, (one, other))| one != other)
         {
-            let before = first.trace.lines().skip(at.saturating_sub(12)).take(12).collect::<Vec<_>>().join("\n");
+            let before = first
+                .trace
+                .lines()
+                .skip(at.saturating_sub(12))
+                .take(12)
+                .collect::<Vec<_>>()
+                .join("\n");
             panic!("{before}\nseed {seed} differs in line {at}:\n{one}\n{other}");
         }
         assert_eq!(first.trace.len(), second.trace.len(), "seed {seed}");
