@@ -102,6 +102,7 @@ impl Oracle {
             marked: object.metadata.deletion_timestamp.is_some(),
         };
         inner.nodes.insert(object.name_any(), node);
+        inner.cut_marked_from_cycles();
     }
 
     /// The engine tells what it does.
@@ -142,13 +143,26 @@ impl Inner {
         }
     }
 
+    /// A marked node on a cycle loses its refs for the machine: it could never be deleted otherwise.
+    fn cut_marked_from_cycles(&mut self) {
+        let marked = self.nodes.iter().filter(|(_, node)| node.marked);
+        let cut: Vec<String> = marked
+            .map(|(name, _)| name.clone())
+            .filter(|name| self.reached_from(name).contains(name))
+            .collect();
+        for name in cut {
+            if let Some(node) = self.nodes.get_mut(&name) {
+                node.refs.clear();
+            }
+        }
+    }
+
     fn start(&mut self, id: RunId, name: String, phase: Phase) {
         self.started += 1;
         if self.runs.values().any(|run| run.name == name) {
             self.break_rule(format!("R3: {name} runs twice at once"));
         }
-        let marked = self.nodes.get(&name).is_some_and(|node| node.marked);
-        if !marked && self.reached_from(&name).contains(&name) {
+        if self.reached_from(&name).contains(&name) {
             self.break_rule(format!("R7: {name} runs though it is on a cycle"));
         }
         let early = self
