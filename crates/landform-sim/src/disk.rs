@@ -36,6 +36,8 @@ struct Plan {
     /// The process dies after the write of this number.
     crash_after: Option<u64>,
     last: String,
+    /// What was written when it did.
+    crashed_on: Option<String>,
 }
 
 impl Disk {
@@ -68,6 +70,12 @@ impl Disk {
         self.plan.lock().last.clone()
     }
 
+    /// What was written right before the crash that [`Disk::crash_after`] asked for.
+    #[must_use]
+    pub fn crashed_on(&self) -> Option<String> {
+        self.plan.lock().crashed_on.clone()
+    }
+
     /// Lets the process die after so many more writes.
     pub fn crash_after(&self, more: u64) {
         let mut plan = self.plan.lock();
@@ -82,6 +90,9 @@ impl Disk {
         plan.last.push_str(what);
         let writes = plan.writes;
         let crashes = plan.crash_after.take_if(|at| *at <= writes).is_some();
+        if crashes {
+            plan.crashed_on = Some(what.to_owned());
+        }
         drop(plan);
         self.trace.note(&self.who, format!("{revision} {what}"));
         crashes

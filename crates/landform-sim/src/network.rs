@@ -25,6 +25,9 @@ use crate::watch_body::SimBody;
 #[error("the connection was lost")]
 pub struct ConnectionLost;
 
+/// A write that is late is so by up to this time.
+const LATE_MS: u64 = 5_000;
+
 /// What a way through the network needs.
 #[derive(Clone)]
 pub(crate) struct Network {
@@ -77,8 +80,13 @@ impl SimService {
         B::Error: std::fmt::Display,
     {
         let asked = Asked::of(&request);
-        tokio::time::sleep(self.network.latency()).await;
+        let late = asked.is_write() && self.strikes(Fault::LateWrite, &asked);
+        let mut latency = self.network.latency();
+        if late {
+            latency += Duration::from_millis(self.network.faults.chance().below(LATE_MS));
+        }
         if let Some(refusal) = self.refuse(&asked) {
+            tokio::time::sleep(latency).await;
             self.note(&asked, refusal.status());
             return Ok(refusal);
         }
@@ -87,15 +95,19 @@ impl SimService {
         {
             *request.uri_mut() = uri;
         }
-        let response = if asked.is_write() && self.strikes(Fault::LateWrite, &asked) {
-            // A task of its own goes on when the client drops this future.
-            let answer = self.server.clone().call(request);
+        let mut server = self.server.clone();
+        let answer = async move {
+            tokio::time::sleep(latency).await;
+            server.call(request).await
+        };
+        let response = if late {
+            // It is on its way: a task of its own goes on when the client drops this future.
             match tokio::spawn(answer).await {
                 Ok(answer) => answer,
                 Err(_) => return Err(ConnectionLost),
             }
         } else {
-            self.server.clone().call(request).await
+            answer.await
         };
         let response = match response {
             Ok(response) => response,

@@ -47,6 +47,11 @@ pub trait World: Send + Sync + 'static {
         Ok(())
     }
 
+    /// What happened since this was last asked, in short lines without times: for scenario files.
+    fn story(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Somebody asks for a run of an object.
     fn ask(&self, name: &ObjectName) {
         let _ = name;

@@ -1,6 +1,6 @@
 //! A kind made for simulations: nodes that refer to each other, own config maps and leave marks outside.
 //!
-//! A node's status is a number made of its own value and of its refs' numbers, so a wave through the graph
+//! A node's status is the sum of its own value and of its refs' numbers, so a wave through the graph
 //! has one fixed point, which can be computed from the specs alone.
 //!
 //! Reading order: `outside.rs` is the world outside of the cluster, `reconciler.rs` serves the kind,
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 pub use oracle::Oracle;
 pub use outside::Outside;
-pub use plan::Plan;
+pub use plan::{Plan, node_name};
 pub use reconciler::{Flaw, NodeReconciler};
 pub use run::run;
 pub use world::NodeWorld;
@@ -93,16 +93,14 @@ impl Spec {
         })
     }
 
-    /// The number of a node whose refs have these numbers; a missing one has none.
+    /// The number of a node whose refs have these numbers: their sum with its own value, so that people
+    /// can check it. A missing one counts as nothing.
     #[must_use]
-    pub fn digest(&self, refs: impl IntoIterator<Item = Option<u64>>) -> u64 {
-        let mut digest = 0xcbf2_9ce4_8422_2325 ^ self.value;
-        for number in refs {
-            let number = number.map_or(7, |number| number.wrapping_mul(2).wrapping_add(1));
-            digest = (digest ^ number).wrapping_mul(0x0100_0000_01b3);
-        }
+    pub fn sum(&self, refs: impl IntoIterator<Item = Option<u64>>) -> u64 {
+        let refs = refs.into_iter().flatten();
+        let sum = refs.fold(self.value, u64::wrapping_add);
         // Numbers in JSON are exact up to 53 bits for everybody.
-        digest >> 12
+        sum & ((1 << 53) - 1)
     }
 }
 
@@ -121,8 +119,8 @@ pub fn fixed_point(specs: &BTreeMap<String, Spec>) -> BTreeMap<String, u64> {
             if !spec.refs.iter().all(|to| ready(&to)) {
                 return true;
             }
-            let digest = spec.digest(spec.refs.iter().map(|to| numbers.get(to).copied()));
-            numbers.insert((*name).clone(), digest);
+            let sum = spec.sum(spec.refs.iter().map(|to| numbers.get(to).copied()));
+            numbers.insert((*name).clone(), sum);
             false
         });
         if left.len() == before {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_engine::{Phase, RunId, TraceEntry, TraceEvent};
+use landform_engine::{Phase, RunId, RunResult, TraceEntry, TraceEvent};
 use parking_lot::Mutex;
 
 use super::Spec;
@@ -32,6 +32,7 @@ struct Inner {
     heard_at: std::time::Duration,
     started: u64,
     broken: Option<String>,
+    story: Vec<String>,
 }
 
 struct Node {
@@ -70,6 +71,12 @@ impl Oracle {
     /// If there is one.
     pub fn check(&self) -> Result<(), String> {
         self.inner.lock().broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// What happened since this was last asked.
+    #[must_use]
+    pub fn story(&self) -> Vec<String> {
+        std::mem::take(&mut self.inner.lock().story)
     }
 
     /// At rest nothing runs.
@@ -115,6 +122,7 @@ impl Oracle {
             .note(&self.who, format!("{name} {}", entry.event));
         let mut inner = self.inner.lock();
         inner.hear(&self.clock);
+        inner.story.extend(in_short(&name, &entry.event));
         match &entry.event {
             TraceEvent::Started { run, phase, .. } => inner.start(*run, name, *phase),
             TraceEvent::Cancelled { run, .. } | TraceEvent::Stuck(run) => {
@@ -227,4 +235,32 @@ impl Inner {
     fn break_rule(&mut self, what: String) {
         self.broken.get_or_insert(what);
     }
+}
+
+/// What people want to read of an event: what runs, why, and how it ends.
+fn in_short(name: &str, event: &TraceEvent) -> Option<String> {
+    Some(match event {
+        TraceEvent::Started { reason, phase, .. } => match phase {
+            Phase::Ordinary => format!("{name} runs: {reason}"),
+            Phase::Delete => format!("{name} runs its delete: {reason}"),
+            Phase::Rename => format!("{name} runs its rename: {reason}"),
+        },
+        TraceEvent::Finished { result, .. } => match result {
+            RunResult::Succeeded | RunResult::Cancelled => format!("{name} {}", result.word()),
+            RunResult::Waiting(what) => format!("{name} waits for {what}"),
+            RunResult::Failed(error) => format!("{name} failed: {error}"),
+        },
+        TraceEvent::Cancelled { by, .. } => {
+            let by = by.replace("Node.sim.landform.dev default/", "");
+            format!("{name} is told to return: {by}")
+        }
+        TraceEvent::Stuck(_) => format!("{name} ignores that it was told to return"),
+        TraceEvent::Cyclic(path) => {
+            let path = path.replace("Node.sim.landform.dev default/", "");
+            format!("{name} is in a cycle: {path}")
+        }
+        TraceEvent::CycleBroken => format!("{name} is in a cycle no more"),
+        TraceEvent::Gone => format!("{name} is gone"),
+        TraceEvent::Queued(_) => return None,
+    })
 }

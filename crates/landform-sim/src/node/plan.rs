@@ -79,7 +79,7 @@ impl Planner {
             return self.create();
         };
         match self.chance.below(20) {
-            0..6 => self.change(&name, |spec, chance| spec.value = chance.below(1_000)),
+            0..6 => self.change(&name, |spec, chance| spec.value = chance.below(1_000_000)),
             6..9 => {
                 let refs = self.refs_below(&name);
                 self.change(&name, |spec, _| spec.refs = refs);
@@ -90,7 +90,7 @@ impl Planner {
                 self.change(&name, |spec, _| spec.refs.push(to));
             }
             10..12 => self.change(&name, |spec, chance| {
-                spec.children = chance.below(MOST_CHILDREN + 1)
+                spec.children = chance.below(MOST_CHILDREN + 1);
             }),
             12..14 => self.delete(&name),
             14..16 => self.create(),
@@ -142,7 +142,7 @@ impl Planner {
     fn create(&mut self) {
         let name = self.fresh_name();
         let spec = Spec {
-            value: self.chance.below(1_000),
+            value: self.chance.below(1_000_000),
             refs: self.refs_below(&name),
             children: self.chance.below(4).saturating_sub(1),
         };

@@ -1,5 +1,6 @@
 //! The reconciler of nodes, which can be slow, fail, hang and panic when faults say so.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
 use landform_engine::{Context, Failure, Outcome, Reconciler, Ref, Related};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{API_VERSION, Oracle, Outside, Spec, kind};
@@ -27,8 +29,8 @@ const SLOW_MS: u64 = 30_000;
 pub enum Flaw {
     /// It makes its config maps only before its first status: a crash in between loses them.
     ChildrenOnlyOnce,
-    /// It forgets what it made outside.
-    LeavesThingsOutside,
+    /// It remembers only in memory what it made outside: a crash makes it forget.
+    RemembersInMemory,
 }
 
 /// Brings nodes to where they should be.
@@ -38,6 +40,8 @@ pub struct NodeReconciler {
     pub(super) faults: Faults,
     pub(super) life: Arc<Life>,
     pub(super) flaw: Option<Flaw>,
+    /// What this process made outside. Only a reconciler with a flaw asks it.
+    pub(super) made: Mutex<BTreeSet<String>>,
 }
 
 impl NodeReconciler {
@@ -65,7 +69,8 @@ impl NodeReconciler {
         let node = context.object();
         let name = node.name_any();
         if context.deleting() {
-            if self.flaw != Some(Flaw::LeavesThingsOutside) {
+            let remembers = self.flaw != Some(Flaw::RemembersInMemory);
+            if remembers || self.made.lock().contains(&name) {
                 self.outside.remove(&self.life, &name);
             }
             return Ok(Outcome::Done);
@@ -74,16 +79,17 @@ impl NodeReconciler {
         let number = |object: &Arc<DynamicObject>| object.data["status"]["number"].as_u64();
         let refs = context.refs().iter();
         // A ref without a number counts as missing: it will get one, and then this node runs again.
-        let digest = spec.digest(refs.map(|to| to.object.as_ref().and_then(number)));
-        self.outside.put(&self.life, &name, digest);
-        let status = json!({"number": digest, "observedGeneration": node.metadata.generation});
+        let sum = spec.sum(refs.map(|to| to.object.as_ref().and_then(number)));
+        self.made.lock().insert(name.clone());
+        self.outside.put(&self.life, &name, sum);
+        let status = json!({"number": sum, "observedGeneration": node.metadata.generation});
         let first_status = node.data["status"].is_null();
         if self.flaw == Some(Flaw::ChildrenOnlyOnce) {
             context.write_status(&status).await?;
         }
         if self.flaw != Some(Flaw::ChildrenOnlyOnce) || first_status {
             for number in 0..MOST_CHILDREN {
-                self.child(context, &spec, number, digest).await?;
+                self.child(context, &spec, number, sum).await?;
             }
         }
         context.write_status(&status).await?;
@@ -96,7 +102,7 @@ impl NodeReconciler {
         context: &Context,
         spec: &Spec,
         number: u64,
-        digest: u64,
+        sum: u64,
     ) -> Result<(), Failure> {
         let node = context.object();
         let namespace = node.metadata.namespace.as_deref().unwrap_or_default();
@@ -105,7 +111,7 @@ impl NodeReconciler {
         let name = format!("{}-{number}", node.name_any());
         let found = maps.get_opt(&name).await?;
         let wanted = number < spec.children;
-        let data = json!({"number": digest.to_string()});
+        let data = json!({"number": sum.to_string()});
         match found {
             None if !wanted => {}
             None => {

@@ -144,6 +144,7 @@ impl World for NodeWorld {
                 faults: around.faults.clone(),
                 life: process.life().clone(),
                 flaw: self.flaw,
+                made: Mutex::default(),
             };
             let life = process.life().clone();
             let observer = Arc::new(move |entry: &landform_engine::TraceEntry| {
@@ -173,6 +174,11 @@ impl World for NodeWorld {
         if let Some(oracle) = &*self.oracle.lock() {
             oracle.forget();
         }
+    }
+
+    fn story(&self) -> Vec<String> {
+        let oracle = self.oracle.lock();
+        oracle.as_ref().map(Oracle::story).unwrap_or_default()
     }
 
     fn check(&self) -> Result<(), String> {
