@@ -21,8 +21,10 @@ use crate::fault::{Fault, Faults};
 /// No node owns more config maps.
 pub const MOST_CHILDREN: u64 = 3;
 const FINALIZER: &str = "sim.landform.dev/outside";
-/// Runs that are slow, or hang, take up to so long.
+/// Runs that are slow take up to so long.
 const SLOW_MS: u64 = 30_000;
+/// Runs that hang do so at least for this time, and up to three times as long.
+const HUNG_MS: u64 = 8_000;
 
 /// A mistake that a reconciler may make, to show that the simulator finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +50,14 @@ impl NodeReconciler {
     /// What faults do to a run before it does anything.
     async fn suffer(&self, context: &Context) -> Result<(), Failure> {
         let name = || context.object().name_any();
-        let time = || Duration::from_millis(self.faults.chance().below(SLOW_MS));
+        let chance = self.faults.chance();
         if self.faults.strikes(Fault::SlowRun, name) {
-            context.sleep(time()).await?;
+            let time = Duration::from_millis(chance.below(SLOW_MS));
+            context.sleep(time).await?;
         }
         if self.faults.strikes(Fault::HungRun, name) {
-            tokio::time::sleep(time()).await;
+            let time = Duration::from_millis(HUNG_MS + chance.below(2 * HUNG_MS));
+            tokio::time::sleep(time).await;
         }
         if self.faults.strikes(Fault::FailedRun, name) {
             return Err(Failure::Transient("the world outside is closed".into()));

@@ -41,11 +41,8 @@ fn go_through(
     rates: Rates,
 ) -> (Report, Result<EndState, Failure>) {
     let world = Arc::new(NodeWorld::new());
-    let mut simulation = Simulation::new(world.clone(), template, seed, rates);
-    let end = to_the_end(&mut simulation, plan).and_then(|()| {
-        world.judge(&simulation.surroundings().disk, &plan.wanted)?;
-        Ok(simulation.end_state())
-    });
+    let mut simulation = Simulation::new(world, template, seed, rates);
+    let end = to_the_end(&mut simulation, plan).map(|()| simulation.end_state());
     let result = end.clone().map(drop);
     let report = Report::of(seed, result, simulation.surroundings());
     (report, end)
@@ -55,15 +52,17 @@ fn to_the_end(simulation: &mut Simulation<NodeWorld>, plan: &Plan) -> Result<(),
     for action in &plan.actions {
         simulation.perform(action)?;
     }
-    for action in [
-        Action::Rates(Rates::none()),
-        Action::Rest,
-        // Orphans whose owner went before they came are found by the next process.
-        Action::Restart,
-        Action::Rest,
-        Action::Silence(Duration::from_secs(2 * 3600)),
-    ] {
-        simulation.perform(&action)?;
-    }
-    Ok(())
+    simulation.perform(&Action::Rates(Rates::none()))?;
+    simulation.perform(&Action::Rest)?;
+    let (world, disk) = (
+        simulation.world().clone(),
+        simulation.surroundings().disk.clone(),
+    );
+    world.judge_nodes(&disk, &plan.wanted)?;
+    // Orphans whose owner went before they came are found by the next process.
+    simulation.perform(&Action::Restart)?;
+    simulation.perform(&Action::Rest)?;
+    world.judge_nodes(&disk, &plan.wanted)?;
+    world.judge_maps(&disk, &plan.wanted)?;
+    simulation.perform(&Action::Silence(Duration::from_secs(2 * 3600)))
 }

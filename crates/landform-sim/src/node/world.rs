@@ -56,42 +56,32 @@ impl NodeWorld {
         &self.outside
     }
 
-    /// Compares what is there with what users asked for: no trigger was lost.
+    /// Compares the nodes with what users asked for: no trigger was lost.
     ///
     /// # Errors
     /// The first difference.
-    pub fn judge(&self, disk: &Disk, wanted: &BTreeMap<String, Spec>) -> Result<(), String> {
+    pub fn judge_nodes(&self, disk: &Disk, wanted: &BTreeMap<String, Spec>) -> Result<(), String> {
         if let Some(oracle) = &*self.oracle.lock() {
             oracle.nothing_runs()?;
         }
-        let objects = objects(disk.store());
-        let stored = |bucket: &str| -> BTreeMap<String, &Value> {
-            let in_bucket = objects.iter().filter_map(|(key, object)| {
-                let name = key.strip_prefix(bucket)?.strip_prefix(" default/")?;
-                Some((name.to_owned(), object))
-            });
-            in_bucket.collect()
-        };
         let numbers = fixed_point(wanted);
-        for (name, node) in stored(super::BUCKET) {
+        let nodes = stored(disk, super::BUCKET);
+        for (name, node) in &nodes {
             let (generation, status) = (&node["metadata"]["generation"], &node["status"]);
-            if !wanted.contains_key(&name) {
+            if !wanted.contains_key(name) {
                 return Err(format!("{name} should be gone: {node}"));
             }
-            if status["number"].as_u64() != numbers.get(&name).copied()
+            if status["number"].as_u64() != numbers.get(name).copied()
                 || status["observedGeneration"] != *generation
                 || !status["cycle"].is_null()
             {
-                let expected = numbers.get(&name);
+                let expected = numbers.get(name);
                 return Err(format!(
                     "a trigger was lost: {name} should have the number {expected:?}: {node}"
                 ));
             }
         }
-        if let Some(lost) = wanted
-            .keys()
-            .find(|name| !stored(super::BUCKET).contains_key(*name))
-        {
+        if let Some(lost) = wanted.keys().find(|name| !nodes.contains_key(*name)) {
             return Err(format!("{lost} is not there"));
         }
         let outside = self.outside.things();
@@ -100,6 +90,15 @@ impl NodeWorld {
                 "outside there is {outside:?} instead of {numbers:?}"
             ));
         }
+        Ok(())
+    }
+
+    /// Compares the config maps with what the nodes should own.
+    ///
+    /// # Errors
+    /// The difference.
+    pub fn judge_maps(&self, disk: &Disk, wanted: &BTreeMap<String, Spec>) -> Result<(), String> {
+        let numbers = fixed_point(wanted);
         let mut children = BTreeMap::new();
         for (name, spec) in wanted {
             let number = numbers.get(name).map(u64::to_string);
@@ -107,7 +106,7 @@ impl NodeWorld {
                 children.insert(format!("{name}-{child}"), number.clone());
             }
         }
-        let found: BTreeMap<String, Option<String>> = stored("configmaps")
+        let found: BTreeMap<String, Option<String>> = stored(disk, "configmaps")
             .into_iter()
             .map(|(name, map)| (name, map["data"]["number"].as_str().map(str::to_owned)))
             .collect();
@@ -118,6 +117,16 @@ impl NodeWorld {
         }
         Ok(())
     }
+}
+
+/// The objects of a bucket in the namespace default, by name.
+fn stored(disk: &Disk, bucket: &str) -> BTreeMap<String, Value> {
+    let objects = objects(disk.store()).into_iter();
+    let in_bucket = objects.filter_map(|(key, object)| {
+        let name = key.strip_prefix(bucket)?.strip_prefix(" default/")?;
+        Some((name.to_owned(), object))
+    });
+    in_bucket.collect()
 }
 
 impl Default for NodeWorld {
