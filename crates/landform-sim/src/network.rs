@@ -25,8 +25,8 @@ use crate::watch_body::SimBody;
 #[error("the connection was lost")]
 pub struct ConnectionLost;
 
-/// A write that is late is so by up to this time.
-const LATE_MS: u64 = 5_000;
+/// A write that is late is so by at least this time, and by up to five times as much.
+const LATE_MS: u64 = 1_000;
 
 /// What a way through the network needs.
 #[derive(Clone)]
@@ -83,7 +83,8 @@ impl SimService {
         let late = asked.is_write() && self.strikes(Fault::LateWrite, &asked);
         let mut latency = self.network.latency();
         if late {
-            latency += Duration::from_millis(self.network.faults.chance().below(LATE_MS));
+            let more = self.network.faults.chance().below(4 * LATE_MS);
+            latency += Duration::from_millis(LATE_MS + more);
         }
         if let Some(refusal) = self.refuse(&asked) {
             tokio::time::sleep(latency).await;
