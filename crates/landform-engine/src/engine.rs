@@ -1,8 +1,9 @@
 //! Starting an engine, and talking to one that runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use futures::future::BoxFuture;
 use kube::Client;
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::Scheduler;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, SystemClock};
 use crate::driver::Driver;
 use crate::echoes::Echoes;
+use crate::hooks::{ReconcilerController, Registry};
 use crate::key::Key;
 use crate::kinds::group_kind;
 use crate::message::{Inbox, Message};
@@ -30,12 +32,15 @@ const RUNS: usize = 512;
 /// Unless said otherwise, so many entries of the trace are kept.
 const TRACE: usize = 1000;
 
+/// Makes a reconciler for an engine that is being started.
+type Make = dyn FnOnce(&Engine) -> Arc<dyn Reconciler> + Send;
+
 /// An engine that is about to be started.
 pub struct Builder {
     client: Client,
     clock: Arc<dyn Clock>,
     registry: prometheus::Registry,
-    reconcilers: Vec<Arc<dyn Reconciler>>,
+    reconcilers: Vec<Box<Make>>,
     runs: usize,
     trace: usize,
     observer: Option<Observer>,
@@ -46,7 +51,18 @@ impl Builder {
     /// Has a kind reconciled.
     #[must_use]
     pub fn reconciler(mut self, reconciler: impl Reconciler) -> Self {
-        self.reconcilers.push(Arc::new(reconciler));
+        self.reconcilers
+            .push(Box::new(move |_| Arc::new(reconciler)));
+        self
+    }
+
+    /// Has kinds reconciled by hooks, as objects of the kind `Reconciler` say. That kind must have been
+    /// [installed](crate::hooks::install).
+    #[must_use]
+    pub fn hooks(mut self) -> Self {
+        self.reconcilers.push(Box::new(|engine| {
+            Arc::new(ReconcilerController::new(Arc::new(engine.clone())))
+        }));
         self
     }
 
@@ -97,23 +113,32 @@ impl Builder {
     /// # Errors
     /// When two reconcilers serve the same kind, or the metrics' registry has these metrics already.
     pub fn start(self) -> Result<Engine, StartError> {
+        let (inbox, messages) = Inbox::new();
+        let engine = Engine {
+            shared: Arc::new(Shared {
+                inbox: inbox.clone(),
+                stopping: CancellationToken::new(),
+                fixed: OnceLock::new(),
+                task: tokio::sync::Mutex::new(None),
+            }),
+        };
+        let makes = self.reconcilers.into_iter();
+        let reconcilers: Vec<_> = makes.map(|make| make(&engine)).collect();
         let mut fixed = BTreeSet::new();
-        for reconciler in &self.reconcilers {
+        for reconciler in &reconcilers {
             let kind = reconciler.kind();
             if !fixed.insert(group_kind(&kind)) {
                 return Err(StartError::Twice(kind));
             }
         }
         let metrics = Metrics::new(&self.registry).map_err(StartError::Metrics)?;
-        let (inbox, messages) = Inbox::new();
-        let stopping = CancellationToken::new();
         let dropped = metrics.dropped_events.clone();
         let mut driver = Driver {
             machine: Scheduler::new(self.seed),
             recorder: Recorder::start(self.client.clone(), self.clock.clone(), dropped),
             client: self.client,
             clock: self.clock,
-            inbox: inbox.clone(),
+            inbox,
             metrics,
             resources: Resources::default(),
             kinds: BTreeMap::new(),
@@ -126,21 +151,18 @@ impl Builder {
             trace: Trace::new(self.trace, self.observer),
             waiting_for: BTreeMap::new(),
             events: Vec::new(),
-            stopping: stopping.clone(),
+            stopping: engine.shared.stopping.clone(),
         };
         driver.follow(&Driver::definitions());
-        for reconciler in self.reconcilers {
+        for reconciler in reconcilers {
             driver.register(reconciler);
         }
-        let task = tokio::spawn(driver.drive(messages));
-        Ok(Engine {
-            shared: Arc::new(Shared {
-                inbox,
-                stopping,
-                fixed,
-                task: tokio::sync::Mutex::new(Some(task)),
-            }),
-        })
+        // Nobody else has this engine yet.
+        let _ = engine.shared.fixed.set(fixed);
+        if let Ok(mut task) = engine.shared.task.try_lock() {
+            *task = Some(tokio::spawn(driver.drive(messages)));
+        }
+        Ok(engine)
     }
 }
 
@@ -175,7 +197,7 @@ pub struct Engine {
 struct Shared {
     inbox: Inbox,
     stopping: CancellationToken,
-    fixed: BTreeSet<GroupKind>,
+    fixed: OnceLock<BTreeSet<GroupKind>>,
     task: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -201,9 +223,7 @@ impl Engine {
     /// When Landform itself reconciles the kind, or the engine has stopped.
     pub async fn register(&self, reconciler: Arc<dyn Reconciler>) -> Result<(), EngineError> {
         let kind = group_kind(&reconciler.kind());
-        if self.shared.fixed.contains(&kind) {
-            return Err(EngineError::Fixed(kind));
-        }
+        self.check(&kind)?;
         self.visit(move |driver| driver.register(reconciler)).await
     }
 
@@ -212,11 +232,17 @@ impl Engine {
     /// # Errors
     /// When Landform itself reconciles the kind, or the engine has stopped.
     pub async fn unregister(&self, kind: &GroupKind) -> Result<(), EngineError> {
-        if self.shared.fixed.contains(kind) {
-            return Err(EngineError::Fixed(kind.clone()));
-        }
+        self.check(kind)?;
         let kind = kind.clone();
         self.visit(move |driver| driver.unregister(&kind)).await
+    }
+
+    fn check(&self, kind: &GroupKind) -> Result<(), EngineError> {
+        let fixed = self.shared.fixed.get();
+        if fixed.is_some_and(|fixed| fixed.contains(kind)) {
+            return Err(EngineError::Fixed(kind.clone()));
+        }
+        Ok(())
     }
 
     /// Asks for a run of an object. A run that is going on is cancelled first.
@@ -249,5 +275,25 @@ impl Engine {
                 let _ = sender.send(visit(driver));
             })));
         receiver.await.map_err(|_| EngineError::Stopped)
+    }
+}
+
+impl Registry for Engine {
+    fn register(&self, reconciler: Arc<dyn Reconciler>) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let registered = Engine::register(self, reconciler).await;
+            registered.map_err(|error| error.to_string())
+        })
+    }
+
+    fn unregister(&self, kind: GroupKind) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let unregistered = Engine::unregister(self, &kind).await;
+            unregistered.map_err(|error| error.to_string())
+        })
+    }
+
+    fn ask(&self, key: Key) {
+        Engine::ask(self, key);
     }
 }
