@@ -18,6 +18,13 @@ pub struct Arguments {
 /// When it can't be built, or a seed fails.
 pub fn run(arguments: &Arguments) -> Outcome {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--release", "--package", "landform-sim", "--"]);
+    command.args([
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "landform-sim",
+        "--",
+    ]);
     process::run(command.args(&arguments.options))
 }
