@@ -108,9 +108,9 @@ impl OwnerGraph {
         self.owners.is_empty() && self.waiting.is_empty()
     }
 
-    /// Every object that has owners.
-    pub(super) fn owned(&self) -> impl Iterator<Item = &Key> {
-        self.owners.keys()
+    /// Every object that has owners, in order: whoever starts twice on one store does the same twice.
+    pub(super) fn owned(&self) -> BTreeSet<Key> {
+        self.owners.keys().cloned().collect()
     }
 }
 

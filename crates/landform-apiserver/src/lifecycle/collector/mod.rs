@@ -79,6 +79,7 @@ impl ApiServer {
     pub async fn collect(self) {
         let stopped = self.stopped();
         tokio::select! {
+            biased;
             () = stopped => {}
             () = self.collect_forever() => {}
         }
@@ -104,7 +105,7 @@ impl ApiServer {
         }
         // An owner may have gone while nobody looked.
         for key in graph.owned() {
-            work.push(key.clone());
+            work.push(key);
         }
         let mut watch = self.shared.store.watch_all(start)?;
         loop {
