@@ -5,6 +5,9 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 use crate::context::api_of;
 use crate::key::Key;
@@ -23,11 +26,50 @@ pub(crate) struct Report {
     pub(crate) path: Arc<str>,
 }
 
+/// A report that is being written.
+pub(crate) struct Reporting {
+    over: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Reporting {
+    /// Ends it: what isn't written yet never will be, what is on its way has arrived.
+    pub(crate) async fn end(self) {
+        self.over.cancel();
+        // It can only fail by a panic, which is an end as well.
+        let _ = self.task.await;
+    }
+}
+
+/// The pause after the first failure; it doubles up to the longest one.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
 impl Report {
-    /// An Event, and whatever the reconciler wants in the status. No run is needed for it.
-    pub(crate) async fn write(self) {
-        if let Err(error) = self.try_write().await {
+    /// Writes an Event, and whatever the reconciler wants in the status, after the former report of that
+    /// object. No run is needed for it; but a run must end it before it reads the object, or the report
+    /// could come later and stay.
+    pub(crate) fn begin(self, former: Option<Reporting>) -> Reporting {
+        let over = CancellationToken::new();
+        let stop = over.clone();
+        let task = tokio::spawn(async move {
+            if let Some(former) = former {
+                former.end().await;
+            }
+            self.write(&stop).await;
+        });
+        Reporting { over, task }
+    }
+
+    async fn write(self, over: &CancellationToken) {
+        let mut pause = FIRST_PAUSE;
+        while let Err(error) = self.try_write().await {
             tracing::warn!(object = %self.key, %error, "a cycle could not be written into the status");
+            tokio::select! {
+                biased;
+                () = over.cancelled() => return,
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            }
         }
     }
 

@@ -55,6 +55,8 @@ pub(crate) struct Driver {
     pub(crate) trace: Trace,
     /// What objects' last runs said that they wait for.
     pub(crate) waiting_for: BTreeMap<Key, String>,
+    /// Cycles that are being written into the status of their members.
+    pub(crate) cycle_reports: BTreeMap<Key, cycle::Reporting>,
     /// What the machine will be told in this step.
     pub(crate) events: Vec<Event<Key>>,
     pub(crate) stopping: CancellationToken,
@@ -225,6 +227,7 @@ impl Driver {
                 };
                 self.runs.add(Run {
                     id: run,
+                    cycle_report: self.cycle_reports.remove(&key),
                     key,
                     reason,
                     phase,
@@ -292,7 +295,9 @@ impl Driver {
                         key: key.clone(),
                         path: path.clone(),
                     };
-                    tokio::spawn(report.write());
+                    let former = self.cycle_reports.remove(&key);
+                    let report = report.begin(former);
+                    self.cycle_reports.insert(key.clone(), report);
                 }
                 self.note(key, TraceEvent::Cyclic(path));
             }

@@ -150,6 +150,7 @@ impl Builder {
             echoes: Echoes::default(),
             trace: Trace::new(self.trace, self.observer),
             waiting_for: BTreeMap::new(),
+            cycle_reports: BTreeMap::new(),
             events: Vec::new(),
             stopping: engine.shared.stopping.clone(),
         };

@@ -244,6 +244,7 @@ impl Driver {
         }
         self.echoes.forget(&key);
         self.waiting_for.remove(&key);
+        self.cycle_reports.remove(&key);
         self.note(key.clone(), TraceEvent::Gone);
         self.events.push(Event::Gone { key });
     }

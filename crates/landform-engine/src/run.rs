@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::client;
 use crate::clock::{Clock, millis, read_time, write_time};
 use crate::context::{Context, Referred, api_of};
+use crate::cycle::Reporting;
 use crate::key::Key;
 use crate::message::Inbox;
 use crate::reconciler::{Failure, Outcome, Reconciler, Ref};
@@ -45,6 +46,8 @@ pub(crate) struct Run {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) recorder: Recorder,
     pub(crate) cancellation: CancellationToken,
+    /// What may still be on its way to the object from a cycle that it was in.
+    pub(crate) cycle_report: Option<Reporting>,
 }
 
 /// How a run ended, for the machine and for people.
@@ -73,7 +76,10 @@ struct Ending {
 
 impl Run {
     /// Runs the reconciler. Never panics: a panic is an error of the object.
-    pub(crate) async fn carry_out(self) -> Returned {
+    pub(crate) async fn carry_out(mut self) -> Returned {
+        if let Some(report) = self.cycle_report.take() {
+            report.end().await;
+        }
         let writes = TaskTracker::new();
         let attempt = AssertUnwindSafe(self.attempt(&writes)).catch_unwind().await;
         writes.close();
