@@ -49,9 +49,36 @@ impl fmt::Display for Key {
     }
 }
 
+/// Whether an object of any kind can have this name. It becomes part of a URL, so what would lead
+/// somewhere else must not get through; the API knows the exact rules of each kind.
+pub(crate) fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+    !text.is_empty() && text.len() <= 253 && text.chars().all(plain) && !matches!(text, "." | "..")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_can_not_lead_to_another_url() {
+        for good in ["a", "a.b-c", "system:node", "0"] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in [
+            "",
+            ".",
+            "..",
+            "../secrets/s",
+            "a/b",
+            "a?b",
+            "a%2fb",
+            "a#b",
+            "ä",
+        ] {
+            assert!(!is_name(bad), "{bad}");
+        }
+    }
 
     #[test]
     fn a_key_is_written_as_people_say_it() {

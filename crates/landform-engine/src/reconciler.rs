@@ -1,5 +1,6 @@
 //! What somebody writes to have a kind reconciled.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,13 +109,19 @@ impl Related {
         let owner = owner.clone();
         Self::new(kind, move |object| {
             let owners = object.metadata.owner_references.iter().flatten();
-            let namespace = &object.metadata.namespace;
+            let owners = owners.filter(|found| {
+                let group = landform_api::kind::split_api_version(&found.api_version);
+                found.kind == owner.kind && group.is_some_and(|(group, _)| group == owner.group)
+            });
+            // The owner is in the same namespace or of the whole cluster. Only one of the two exists,
+            // because a kind is either; the other name leads nowhere.
+            let namespace = object.metadata.namespace.clone();
+            let namespaces: BTreeSet<_> = [namespace, None].into();
             owners
-                .filter(|found| {
-                    let group = landform_api::kind::split_api_version(&found.api_version);
-                    found.kind == owner.kind && group.is_some_and(|(group, _)| group == owner.group)
+                .flat_map(|found| {
+                    let names = namespaces.iter().cloned();
+                    names.map(|namespace| (namespace, found.name.clone()))
                 })
-                .map(|found| (namespace.clone(), found.name.clone()))
                 .collect()
         })
     }

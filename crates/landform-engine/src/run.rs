@@ -17,7 +17,7 @@ use crate::client;
 use crate::clock::{Clock, millis, read_time, write_time};
 use crate::context::{Context, Referred, api_of};
 use crate::cycle::Reporting;
-use crate::key::Key;
+use crate::key::{Key, is_name};
 use crate::message::Inbox;
 use crate::reconciler::{Failure, Outcome, Reconciler, Ref};
 use crate::recorder::{EventType, Recorder};
@@ -209,10 +209,13 @@ impl Run {
     }
 
     async fn read_ref(&self, reference: Ref) -> Result<Referred, Failure> {
+        let namespace = reference.namespace.as_deref();
+        let nameable = is_name(&reference.name) && namespace.is_none_or(is_name);
         let object = match self.resources.find(&reference.kind) {
             None => None,
+            // Nothing is called that, and it must not become part of a URL.
+            Some(_) if !nameable => None,
             Some(resource) => {
-                let namespace = reference.namespace.as_deref();
                 let namespace = namespace.filter(|_| resource.namespaced);
                 let api = api_of(self.client.clone(), &resource.api, namespace);
                 api.get_opt(&reference.name).await?.map(Arc::new)

@@ -4,6 +4,7 @@ use landform_api::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
 use super::three_way;
+use crate::key::is_name;
 
 /// On a child: the uid of the object that owns it, so that children are found without reading all.
 pub const LABEL_OWNER: &str = "landform.dev/owner";
@@ -142,13 +143,6 @@ pub(crate) fn is_owned(owner: &Owner, value: &Value) -> bool {
         .into_iter()
         .flatten()
         .any(|reference| reference.get("uid").and_then(Value::as_str) == Some(owner.uid.as_str()))
-}
-
-/// Whether an object of any kind can have this name. It becomes part of a URL, so what would lead
-/// somewhere else must not get through; the API knows the exact rules of each kind.
-pub(crate) fn is_name(text: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
-    !text.is_empty() && text.len() <= 253 && text.chars().all(plain) && !matches!(text, "." | "..")
 }
 
 fn is_marked(value: &Value) -> bool {

@@ -5,8 +5,8 @@ use landform_api::GroupVersionKind;
 use landform_api::jsonpath::{JsonPath, JsonPathError};
 use serde_json::Value;
 
-use super::decide::is_name;
 use super::spec::ReconcilerSpec;
+use crate::key::is_name;
 use crate::reconciler::Ref;
 
 /// A path, and the kind of what it names.
