@@ -204,6 +204,7 @@ impl Run {
             reason: self.reason,
             phase: self.phase,
             recorder: self.recorder.clone(),
+            written: tokio::sync::Mutex::default(),
         })
     }
 

@@ -6,6 +6,7 @@
 )]
 
 mod custom_resources;
+mod engine_elsewhere;
 mod in_process;
 mod kopf_operator;
 mod kube_rs;
@@ -18,6 +19,7 @@ mod kubectl_get;
 mod kubectl_wait;
 mod lifecycle;
 mod python_client;
+mod reconciler_python;
 
 /// A ConfigMap with one label and some data.
 fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {

@@ -144,6 +144,13 @@ pub(crate) fn is_owned(owner: &Owner, value: &Value) -> bool {
         .any(|reference| reference.get("uid").and_then(Value::as_str) == Some(owner.uid.as_str()))
 }
 
+/// Whether an object of any kind can have this name. It becomes part of a URL, so what would lead
+/// somewhere else must not get through; the API knows the exact rules of each kind.
+pub(crate) fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+    !text.is_empty() && text.len() <= 253 && text.chars().all(plain) && !matches!(text, "." | "..")
+}
+
 fn is_marked(value: &Value) -> bool {
     value
         .pointer("/metadata/deletionTimestamp")
@@ -163,6 +170,11 @@ fn child(owner: &Owner, kinds: &[OwnedKind], value: &Value) -> Result<Child, Str
     let api_version = text("/apiVersion").ok_or("has no apiVersion")?;
     let kind = text("/kind").ok_or("has no kind")?;
     let name = text("/metadata/name").ok_or_else(|| format!("({kind}) has no metadata.name"))?;
+    if !is_name(name) {
+        return Err(format!(
+            "({kind}) has no name that an object can have: {name:?}"
+        ));
+    }
     let allowed = kinds
         .iter()
         .find(|allowed| allowed.name.kind == kind && allowed.name.api_version() == api_version);
@@ -171,8 +183,14 @@ fn child(owner: &Owner, kinds: &[OwnedKind], value: &Value) -> Result<Child, Str
             "({kind} {name}) is of a kind that spec.owns doesn't list: {api_version} {kind}"
         ));
     };
-    let namespace = namespace(owner, allowed, text("/metadata/namespace"))
-        .map_err(|problem| format!("({kind} {name}) {problem}"))?;
+    let given = text("/metadata/namespace");
+    if let Some(given) = given.filter(|given| !is_name(given)) {
+        return Err(format!(
+            "({kind} {name}) is in no namespace that can be: {given:?}"
+        ));
+    }
+    let namespace =
+        namespace(owner, allowed, given).map_err(|problem| format!("({kind} {name}) {problem}"))?;
     let name = ChildName {
         kind: allowed.name.clone(),
         namespace,

@@ -210,6 +210,10 @@ fn children_that_can_not_be_meant_are_explained() {
             vec![gone],
             "owned[0] (Gone g) is of a kind that the API doesn't know",
         ),
+        (
+            vec![map("../x", json!({}))],
+            "owned[0] (ConfigMap) has no name that an object can have: \"../x\"",
+        ),
         (vec![json!(7)], "owned[0] has no apiVersion"),
         (vec![json!({"apiVersion": "v1"})], "owned[0] has no kind"),
         (

@@ -5,6 +5,7 @@ use landform_api::GroupVersionKind;
 use landform_api::jsonpath::{JsonPath, JsonPathError};
 use serde_json::Value;
 
+use super::decide::is_name;
 use super::spec::ReconcilerSpec;
 use crate::reconciler::Ref;
 
@@ -63,7 +64,11 @@ fn named(value: &Value, target: &GroupVersionKind, namespace: Option<&str>) -> O
         Value::Object(_) => (text("name"), text("kind"), text("namespace")),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => (None, None, None),
     };
-    let name = name.filter(|name| !name.is_empty())?;
+    // What no object can be called refers to nothing, and must not become part of a URL.
+    let name = name.filter(|name| is_name(name))?;
+    if own_namespace.is_some_and(|namespace| !is_name(namespace)) {
+        return None;
+    }
     let kind = kind.unwrap_or(&target.kind);
     Some(Ref {
         kind: GroupVersionKind::new(&target.group, &target.version, kind),
@@ -138,6 +143,11 @@ mod tests {
             (
                 json!([{"path": ".spec.parent"}]),
                 json!({"parent": ""}),
+                vec![],
+            ),
+            (
+                json!([{"path": ".spec.parent"}]),
+                json!({"parent": "../b"}),
                 vec![],
             ),
             (

@@ -333,7 +333,7 @@ fn word(entry: &TraceEntry) -> Option<String> {
         TraceEvent::Stuck(_) => "stuck",
         TraceEvent::Cyclic(_) => "cyclic",
         TraceEvent::CycleBroken => "unbound",
-        TraceEvent::Queued(_) => return None,
+        TraceEvent::Queued(_) | TraceEvent::Gone => return None,
     };
     Some(format!("{word} {}", entry.key.name))
 }

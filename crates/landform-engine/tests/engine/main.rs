@@ -8,6 +8,7 @@
 
 mod failures;
 mod harness;
+mod hooks;
 mod order;
 mod owned;
 mod restarts;

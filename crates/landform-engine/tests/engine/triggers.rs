@@ -167,3 +167,22 @@ async fn r2_a_kind_that_is_defined_later_is_reconciled_from_then_on() {
         "gone with its kind"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn r10_a_status_can_be_written_back_to_what_it_was_within_one_run() {
+    let world = World::new().await;
+    let mut running = world.engine(Toys::new(|context| {
+        Box::pin(async move {
+            let phases = ["Ready", "Working", "Ready"];
+            for phase in phases {
+                context.write_status(&json!({"phase": phase})).await?;
+            }
+            Ok(Outcome::Done)
+        })
+    }));
+    world.create("a", json!({})).await;
+    running.until_silent().await;
+    running.engine.ask(key("a"));
+    running.wait_for("end a").await;
+    assert_eq!(world.status("a").await, json!({"phase": "Ready"}));
+}
