@@ -49,8 +49,8 @@ impl Edges {
         self.slots.len() - self.free.len()
     }
 
-    /// Adds an edge that isn't there yet, behind the others in both lists.
-    pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
+    /// Adds an edge that isn't there yet, behind the others in both lists; returns its slot.
+    pub(crate) fn add(&mut self, from: NodeId, to: NodeId) -> u32 {
         let edge = Edge {
             from,
             to,
@@ -68,6 +68,14 @@ impl Edges {
         };
         self.append(from, slot, Side::Refs);
         self.append(to, slot, Side::Dependents);
+        slot
+    }
+
+    /// The bytes that are allocated for all this.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Edge>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.first.capacity() * size_of::<[u32; 2]>()
     }
 
     /// Removes the edge in a slot.
@@ -169,6 +177,13 @@ impl Iterator for Refs<'_> {
 pub struct Dependents<'a> {
     edges: &'a Edges,
     at: u32,
+}
+
+impl Dependents<'_> {
+    /// The slot of the edge that comes next, or [`NONE`].
+    pub(crate) fn slot(&self) -> u32 {
+        self.at
+    }
 }
 
 impl Iterator for Dependents<'_> {

@@ -5,6 +5,8 @@
 //! while edges come and go. Nothing here recurses and nothing iterates a hash table, so a chain of a
 //! million objects is fine and the same calls always give the same answers.
 //!
+//! [`owners`] is the other graph, of owners and dependents, for the garbage collector.
+//!
 //! Invariants, which [`ReferenceGraph::verify`] computes the naive way:
 //! - an edge is in the refs of its source and in the dependents of its target, once;
 //! - nodes are in the same unit exactly when they reach each other;
@@ -15,6 +17,7 @@ mod graph;
 mod insert;
 mod names;
 mod order;
+pub mod owners;
 mod units;
 mod verify;
 
