@@ -102,6 +102,8 @@ pub(crate) struct Shared {
     pub(crate) views: crate::view::Views,
     /// Writes of definitions happen one after the other: each changes the set of kinds.
     pub(crate) definitions: Mutex<()>,
+    /// Owners that writes under way are about to add.
+    pub(crate) announced_owners: crate::verbs::Announced,
     reads: Semaphore,
     writes: Semaphore,
     stopping: watch::Sender<bool>,
@@ -148,6 +150,7 @@ impl ApiServer {
                 recent_lines: crate::verbs::RecentLines::default(),
                 views: crate::view::Views::default(),
                 definitions: Mutex::new(()),
+                announced_owners: crate::verbs::Announced::default(),
                 stopping: watch::Sender::new(false),
             }),
         };
