@@ -1,6 +1,6 @@
 //! `landform-bench`: measures the real binary, beside a real etcd on the same disk.
 //!
-//! Reading order: `api.rs` is the whole benchmark in order; `process.rs`, `server.rs` and `etcd.rs`
+//! Reading order: `api.rs` and `gc.rs` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
 //! start what is measured; `client.rs` and `load.rs` drive it; `disk.rs`, `writes.rs`, `reads.rs`,
 //! `watches.rs` and `memory.rs` each measure one thing; `report.rs` judges and writes it down.
 
@@ -14,6 +14,7 @@ mod api;
 mod client;
 mod disk;
 mod etcd;
+mod gc;
 mod load;
 mod memory;
 mod process;
@@ -41,6 +42,8 @@ struct Cli {
 enum Benchmark {
     /// The API server on its embedded store, beside etcd.
     Api(api::Arguments),
+    /// The garbage collector: fans, chains and trees.
+    Gc(gc::Arguments),
 }
 
 /// Anything that ends the benchmark early.
@@ -51,8 +54,7 @@ type Outcome<T = ()> = Result<T, AnyError>;
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
 
 fn main() -> ExitCode {
-    let Benchmark::Api(arguments) = Cli::parse().benchmark;
-    match run(&arguments) {
+    match run(&Cli::parse().benchmark) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -61,12 +63,28 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &api::Arguments) -> Outcome {
+impl Benchmark {
+    fn is_quick(&self) -> bool {
+        match self {
+            Self::Api(arguments) => arguments.quick,
+            Self::Gc(arguments) => arguments.quick,
+        }
+    }
+
+    async fn measure(&self) -> Outcome {
+        match self {
+            Self::Api(arguments) => api::run(arguments).await,
+            Self::Gc(arguments) => gc::run(arguments).await,
+        }
+    }
+}
+
+fn run(benchmark: &Benchmark) -> Outcome {
     // One thread: the client shares the cores with what it measures, so it has to be cheap.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let patience = if arguments.quick {
+    let patience = if benchmark.is_quick() {
         PATIENCE / 10
     } else {
         PATIENCE
@@ -75,7 +93,7 @@ fn run(arguments: &api::Arguments) -> Outcome {
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         tokio::select! {
-            done = tokio::time::timeout(patience, api::run(arguments)) => {
+            done = tokio::time::timeout(patience, benchmark.measure()) => {
                 done.map_err(|_| format!("the benchmark did not finish within {patience:?}"))?
             }
             _ = terminate.recv() => Err("stopped by SIGTERM".into()),

@@ -27,20 +27,20 @@ pub(crate) struct Results {
 }
 
 /// One figure beside its goal.
-struct Figure {
-    what: String,
-    unit: &'static str,
-    goal: Goal,
-    reached: f64,
+pub(crate) struct Figure {
+    pub(crate) what: String,
+    pub(crate) unit: &'static str,
+    pub(crate) goal: Goal,
+    pub(crate) reached: f64,
 }
 
-enum Goal {
+pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
 }
 
 impl Figure {
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let (sign, goal, met) = match self.goal {
             Goal::AtLeast(goal) => ("≥", goal, self.reached >= goal),
             Goal::AtMost(goal) => ("≤", goal, self.reached <= goal),

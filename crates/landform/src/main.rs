@@ -7,6 +7,7 @@
 )]
 
 mod data_dir;
+mod delete;
 mod logging;
 mod serve;
 mod store;
@@ -36,6 +37,8 @@ struct Cli {
 enum Command {
     /// Runs the API server until it is told to stop (SIGTERM or Ctrl-C).
     Serve(serve::ServeArgs),
+    /// Deletes an object and what depends on it, after showing what that is.
+    Delete(delete::DeleteArgs),
     /// Looks after the data on disk: check, backup, restore, compact.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -44,6 +47,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
+        Command::Delete(args) => delete::run(args),
         Command::Store(command) => store::run(command),
     };
     match result {

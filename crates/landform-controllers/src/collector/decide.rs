@@ -8,6 +8,8 @@ use super::observed::{Mark, Observed, Preset, Standing};
 /// Decides about one object.
 pub(crate) fn decide(observed: &Observed) -> Decision {
     match &observed.mark {
+        // An owner that lets its dependents go waits for marked ones, too.
+        Some(_) if has_owner(observed, Standing::Orphaning) => let_go(observed),
         Some(mark) => decide_marked(observed, mark),
         None if observed.asked => nothing(),
         None => decide_living(observed),
@@ -42,18 +44,12 @@ fn decide_marked(observed: &Observed, mark: &Mark) -> Decision {
 
 /// An object without a mark goes, loses references or stays, as its owners stand (G6, G12, G13).
 fn decide_living(observed: &Observed) -> Decision {
-    let any = |standing| {
-        observed
-            .owners
-            .iter()
-            .any(|owner| owner.standing == standing)
-    };
+    let any = |standing| has_owner(observed, standing);
     if any(Standing::Cascading) {
         return act(Rule::G6, Action::Delete(cascade_policy(observed)));
     }
     if any(Standing::Orphaning) {
-        let uids = uids(observed, |standing| standing == Standing::Orphaning);
-        return act(Rule::G13, Action::DropReferences(uids));
+        return let_go(observed);
     }
     if any(Standing::Unconfirmed) {
         return act(Rule::G12, Action::ConfirmOwners);
@@ -84,16 +80,24 @@ fn cascade_policy(observed: &Observed) -> Policy {
 }
 
 fn policy_without_owners(observed: &Observed) -> Policy {
-    let owner_waits = observed
-        .owners
-        .iter()
-        .any(|owner| owner.standing == Standing::WaitingInForeground);
+    let owner_waits = has_owner(observed, Standing::WaitingInForeground);
     match observed.preset {
         _ if owner_waits && observed.dependents.all > 0 => Policy::Foreground,
         Preset::Orphan => Policy::Orphan,
         Preset::Foreground => Policy::Foreground,
         Preset::None => Policy::Background,
     }
+}
+
+fn has_owner(observed: &Observed, standing: Standing) -> bool {
+    let mut owners = observed.owners.iter();
+    owners.any(|owner| owner.standing == standing)
+}
+
+/// References to owners that orphan their dependents are removed.
+fn let_go(observed: &Observed) -> Decision {
+    let uids = uids(observed, |standing| standing == Standing::Orphaning);
+    act(Rule::G13, Action::DropReferences(uids))
 }
 
 fn uids(observed: &Observed, wanted: impl Fn(Standing) -> bool) -> Vec<Uid> {

@@ -371,9 +371,14 @@ impl State {
     /// Whether the rules may have something to do about an object.
     fn may_move_on(&self, node: NodeId) -> bool {
         if let Some(marked) = self.marked.get(&node) {
+            let is_let_go = self
+                .graph
+                .owners(node)
+                .any(|owner| self.standing_for(node, owner.node) == Standing::Orphaning);
             let held = |name: &str| marked.finalizers.iter().any(|held| &**held == name);
             let dependents = self.graph.dependent_count(node);
-            return ((held(FINALIZER_CASCADE) || held(FINALIZER_ORPHAN)) && dependents == 0)
+            return is_let_go
+                || ((held(FINALIZER_CASCADE) || held(FINALIZER_ORPHAN)) && dependents == 0)
                 || (held(FINALIZER_FOREGROUND) && self.graph.blocking_count(node) == 0);
         }
         self.graph

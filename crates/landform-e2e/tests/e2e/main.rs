@@ -10,12 +10,14 @@ mod in_process;
 mod kopf_operator;
 mod kube_rs;
 mod kubectl_apply;
+mod kubectl_cascade;
 mod kubectl_change;
 mod kubectl_create;
 mod kubectl_delete;
 mod kubectl_discovery;
 mod kubectl_get;
 mod kubectl_wait;
+mod landform_delete;
 mod lifecycle;
 mod python_client;
 
