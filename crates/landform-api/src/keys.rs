@@ -12,3 +12,9 @@ pub const FINALIZER_NAMESPACE: &str = "kubernetes";
 pub const FINALIZER_CRD: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// The label every namespace carries with its own name.
 pub const LABEL_NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+/// On an object that has another name than before: the former one. Whoever renames an object sets it; the
+/// engine removes it when the object's reconciler has succeeded under the new name (R2, R8).
+pub const ANNOTATION_RENAMED_FROM: &str = "landform.dev/renamed-from";
+/// When an object's reconciler wants to be called again. Kept on the object so that a restart doesn't
+/// forget it (R12).
+pub const ANNOTATION_RETRIGGER_AT: &str = "landform.dev/retrigger-at";

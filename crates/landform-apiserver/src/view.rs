@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::body::Body;
 use crate::error::{ApiError, Reason, Result};
+use crate::request::path::percent_decode;
 use crate::request::query::Query;
 use crate::respond;
 use crate::server::{ApiServer, Call};
@@ -65,7 +66,10 @@ impl ApiServer {
                 ),
             ));
         }
-        let segments: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+        let segments = rest.split('/').filter(|part| !part.is_empty());
+        let segments: Option<Vec<String>> = segments.map(percent_decode).collect();
+        let segments = segments.ok_or_else(ApiError::no_such_path)?;
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match view.read(&segments, &call.query).await? {
             Some(value) => Ok(respond::value(
                 StatusCode::OK,

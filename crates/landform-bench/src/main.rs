@@ -1,6 +1,6 @@
 //! `landform-bench`: measures the real binary, beside a real etcd on the same disk.
 //!
-//! Reading order: `api.rs` and `gc.rs` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
+//! Reading order: `api.rs`, `gc.rs` and `engine/` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
 //! start what is measured; `client.rs` and `load.rs` drive it; `disk.rs`, `writes.rs`, `reads.rs`,
 //! `watches.rs` and `memory.rs` each measure one thing; `report.rs` judges and writes it down.
 
@@ -13,6 +13,7 @@
 mod api;
 mod client;
 mod disk;
+mod engine;
 mod etcd;
 mod gc;
 mod load;
@@ -42,6 +43,8 @@ struct Cli {
 enum Benchmark {
     /// The API server on its embedded store, beside etcd.
     Api(api::Arguments),
+    /// The engine: its machine alone, and through the whole stack.
+    Engine(engine::Arguments),
     /// The garbage collector: fans, chains and trees.
     Gc(gc::Arguments),
 }
@@ -67,6 +70,7 @@ impl Benchmark {
     fn is_quick(&self) -> bool {
         match self {
             Self::Api(arguments) => arguments.quick,
+            Self::Engine(arguments) => arguments.quick,
             Self::Gc(arguments) => arguments.quick,
         }
     }
@@ -74,6 +78,7 @@ impl Benchmark {
     async fn measure(&self) -> Outcome {
         match self {
             Self::Api(arguments) => api::run(arguments).await,
+            Self::Engine(arguments) => engine::run(arguments).await,
             Self::Gc(arguments) => gc::run(arguments).await,
         }
     }

@@ -11,6 +11,7 @@ use landform_schedule::{Phase, Reason};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -42,6 +43,8 @@ pub struct Context {
     pub(crate) phase: Phase,
     pub(crate) retrigger_at_ms: Option<u64>,
     pub(crate) recorder: Recorder,
+    /// The status as this run last wrote it.
+    pub(crate) written: Mutex<Option<Value>>,
 }
 
 impl Context {
@@ -164,15 +167,16 @@ impl Context {
             .record(&self.object, &self.resource, kind, reason, message);
     }
 
-    /// Replaces the object's status, if it differs from the snapshot's.
+    /// Replaces the object's status, if it differs from the one that this run found or wrote last.
     ///
     /// # Errors
     /// What the API answers.
     pub async fn write_status(&self, status: &impl Serialize) -> Result<(), Failure> {
         let status = serde_json::to_value(status)
             .map_err(|error| Failure::Transient(format!("the status can't be written: {error}")))?;
-        let before = self.object.data.get("status").unwrap_or(&Value::Null);
-        let Some(change) = merge::patch(before, &status) else {
+        let mut written = self.written.lock().await;
+        let found = self.object.data.get("status").unwrap_or(&Value::Null);
+        let Some(change) = merge::patch(written.as_ref().unwrap_or(found), &status) else {
             return Ok(());
         };
         let patch = Patch::Merge(json!({"status": change}));
@@ -180,6 +184,7 @@ impl Context {
         self.api()
             .patch_status(&name, &PatchParams::default(), &patch)
             .await?;
+        *written = Some(status);
         Ok(())
     }
 }

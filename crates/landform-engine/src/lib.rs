@@ -25,18 +25,39 @@
 //!   its relatives (R9).
 //! - After a restart everything is looked at once; a lost watch is resumed, or listed anew and compared.
 
+mod client;
 mod clock;
 mod content;
 mod context;
+mod cycle;
+mod driver;
+mod echoes;
+mod engine;
+pub mod hooks;
+mod intake;
 mod key;
+mod kinds;
 mod merge;
+mod message;
+mod metrics;
+mod read;
 mod reconciler;
 mod recorder;
+mod resources;
+mod run;
+mod runs;
+mod source;
+mod timers;
+mod trace;
+pub mod view;
 
 pub use clock::{Clock, SystemClock};
 pub use content::{content_of_all, content_of_spec};
 pub use context::{Context, Referred};
+pub use engine::{Builder, Engine, EngineError, StartError};
 pub use key::Key;
-pub use landform_schedule::{Phase, Reason};
+pub use landform_schedule::{Phase, Reason, RunId};
+pub use read::ReadError;
 pub use reconciler::{Failure, Outcome, Reconciler, Ref, Related};
 pub use recorder::EventType;
+pub use trace::{Observer, RunResult, TraceEntry, TraceEvent};

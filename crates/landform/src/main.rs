@@ -8,6 +8,7 @@
 
 mod data_dir;
 mod delete;
+mod engine;
 mod logging;
 mod serve;
 mod store;
@@ -39,6 +40,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Deletes an object and what depends on it, after showing what that is.
     Delete(delete::DeleteArgs),
+    /// Runs reconcilers against another API: a cluster's, or another Landform's.
+    Engine(engine::EngineArgs),
     /// Looks after the data on disk: check, backup, restore, compact.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
         Command::Delete(args) => delete::run(args),
+        Command::Engine(args) => engine::run(args),
         Command::Store(command) => store::run(command),
     };
     match result {

@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::logging::{self, LogFormat};
-use crate::{AnyError, data_dir};
+use crate::{AnyError, data_dir, engine};
 
 /// When the server is told to stop, requests that are under way get this long to finish.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -93,6 +93,7 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
         .kubeconfig
         .unwrap_or_else(|| data_dir.join("kubeconfig"));
     let kubeconfig = kubeconfig::write(&kubeconfig, address, &pki)?;
+    let engine = engine::start_in_process(&server).await?;
     let house = tokio::spawn(server.clone().keep_house());
     let collector = tokio::spawn(collector(&server).run());
     let listening = listener::Listening::start(listener, server.clone(), &pki)?;
@@ -104,6 +105,8 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
         _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
         _ = interrupt.recv() => tracing::info!("stopping: Ctrl-C"),
     }
+    // Runs are told first: they may still write what they know.
+    engine.stop(PATIENCE / 4).await;
     server.stop();
     listening.finish(PATIENCE).await;
     // What these are at is cut short, and done again after the next start.

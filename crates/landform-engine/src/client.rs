@@ -1,0 +1,185 @@
+//! The client of a run, which tells the driver what the run writes (R5).
+//!
+//! A write is reported before it is sent and after it was answered. When the watch shows a change in
+//! between, the driver knows that it may be the run's own and waits for the answer. The driver learns
+//! the version from the answer's body, so reconcilers use any `kube::Api` they like.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{Method, Request, Response};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use landform_api::GroupKind;
+use landform_api::kind::split_api_version;
+use landform_schedule::{RunId, Version};
+use serde::Deserialize;
+
+use crate::message::{Inbox, Message, WriteTarget, Written};
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A client whose writes are known as those of one run. `path` is that of the run's own object.
+pub(crate) fn of_run(client: &Client, inbox: &Inbox, run: RunId, path: Arc<str>) -> Client {
+    let service = OwnWrites {
+        client: client.clone(),
+        inbox: inbox.clone(),
+        run,
+        path,
+    };
+    Client::new(service, client.default_namespace())
+}
+
+struct OwnWrites {
+    client: Client,
+    inbox: Inbox,
+    run: RunId,
+    path: Arc<str>,
+}
+
+impl tower::Service<Request<Body>> for OwnWrites {
+    type Response = Response<Body>;
+    type Error = AnyError;
+    type Future = BoxFuture<'static, Result<Response<Body>, AnyError>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), AnyError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let client = self.client.clone();
+        if matches!(
+            *request.method(),
+            Method::GET | Method::HEAD | Method::OPTIONS
+        ) {
+            return Box::pin(async move { Ok(client.send(request).await?) });
+        }
+        let target = target(&self.path, request.uri().path());
+        let mut report = Report::begin(self.inbox.clone(), self.run, target);
+        Box::pin(async move {
+            let response = client.send(request).await?;
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect().await?.to_bytes();
+            if parts.status.is_success() {
+                report.written = written(&bytes);
+            }
+            drop(report);
+            Ok(Response::from_parts(parts, Body::from(bytes)))
+        })
+    }
+}
+
+/// Whether a path is that of an object, or of one of its subresources.
+fn target(own: &str, path: &str) -> WriteTarget {
+    match path.strip_prefix(own) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => WriteTarget::Own,
+        Some(_) | None => WriteTarget::Other,
+    }
+}
+
+/// Reports the end of a write even when nobody waits for its answer any more.
+struct Report {
+    inbox: Inbox,
+    run: RunId,
+    target: WriteTarget,
+    written: Option<Written>,
+}
+
+impl Report {
+    fn begin(inbox: Inbox, run: RunId, target: WriteTarget) -> Self {
+        inbox.put(Message::WriteBegan { run, target });
+        Self {
+            inbox,
+            run,
+            target,
+            written: None,
+        }
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        self.inbox.put(Message::WriteEnded {
+            run: self.run,
+            target: self.target,
+            written: self.written.take(),
+        });
+    }
+}
+
+/// The few fields of an answer that matter here.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(rename = "apiVersion", default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    metadata: AnswerMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AnswerMetadata {
+    resource_version: Option<String>,
+    deletion_timestamp: Option<String>,
+    finalizers: Vec<String>,
+}
+
+fn written(bytes: &[u8]) -> Option<Written> {
+    let answer: Answer = serde_json::from_slice(bytes).ok()?;
+    let (group, _) = split_api_version(&answer.api_version)?;
+    let metadata = answer.metadata;
+    // Marked and held by nothing is gone already (G3). A bare Status tells of a removal, too.
+    let gone = metadata.deletion_timestamp.is_some() && metadata.finalizers.is_empty();
+    let version = metadata.resource_version.and_then(|text| text.parse().ok());
+    Some(Written {
+        kind: GroupKind {
+            group: group.to_owned(),
+            kind: answer.kind,
+        },
+        version: version.map(Version).filter(|_| !gone),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn r5_only_the_own_object_and_its_subresources_are_own() {
+        let own = "/apis/example.com/v1/namespaces/shop/widgets/web";
+        let table = [
+            (own.to_owned(), WriteTarget::Own),
+            (format!("{own}/status"), WriteTarget::Own),
+            (format!("{own}-2"), WriteTarget::Other),
+            (
+                "/api/v1/namespaces/shop/configmaps/web".to_owned(),
+                WriteTarget::Other,
+            ),
+        ];
+        for (path, expected) in table {
+            assert_eq!(target(own, &path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn r5_the_version_is_read_from_the_answer() {
+        let answer = |metadata: serde_json::Value| {
+            let body =
+                json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata});
+            written(body.to_string().as_bytes()).unwrap().version
+        };
+        assert_eq!(answer(json!({"resourceVersion": "7"})), Some(Version(7)));
+        let marked = json!({"resourceVersion": "7", "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        assert_eq!(answer(marked.clone()), None, "gone");
+        let mut held = marked;
+        held["finalizers"] = json!(["x"]);
+        assert_eq!(answer(held), Some(Version(7)));
+        assert_eq!(answer(json!({})), None);
+        assert_eq!(written(b"not JSON"), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! One call of a hook, whether it is a URL or a command: bytes there and back, with a limit of time and
+//! size, and an end as soon as the run is cancelled.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::command::CommandHook;
+use super::duration;
+use super::http_hook::HttpHook;
+use super::spec::HookSpec;
+
+/// The longest answer that is read.
+pub(crate) const ANSWER_BYTES: usize = 4 << 20;
+
+/// Who is called.
+pub(crate) enum Hook {
+    Url(Box<HttpHook>),
+    Command(CommandHook),
+}
+
+/// Why a call brought no answer. The texts don't name the hook or the object; callers do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The run was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// Nobody is there: a matter of the hook and not of the object.
+    #[error("can't be reached: {0}")]
+    Unreachable(String),
+    /// Somebody is there, and the call failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl Hook {
+    /// Reads who is called.
+    ///
+    /// # Errors
+    /// What is wrong with it; the schema has refused most of that before.
+    pub(crate) fn new(spec: &HookSpec) -> Result<Self, String> {
+        match (&spec.url, &spec.command) {
+            (Some(url), None) => HttpHook::new(url).map(Box::new).map(Self::Url),
+            (None, Some(command)) => CommandHook::new(command).map(Self::Command),
+            (None, None) | (Some(_), Some(_)) => {
+                Err("exactly one of hook.url and hook.command must be given".to_owned())
+            }
+        }
+    }
+
+    /// Calls it. Returns when there is an answer, the time is up, or `cancelled` resolves; a command has
+    /// ended then.
+    pub(crate) async fn call(
+        &self,
+        request: Bytes,
+        timeout: Duration,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<Bytes, CallError> {
+        let give_up = async {
+            tokio::select! {
+                biased;
+                () = cancelled => CallError::Cancelled,
+                () = tokio::time::sleep(timeout) => {
+                    let time = duration::write(timeout);
+                    CallError::Failed(format!("has not answered after {time}"))
+                }
+            }
+        };
+        match self {
+            Self::Url(hook) => hook.call(request, give_up).await,
+            Self::Command(hook) => hook.call(request, give_up).await,
+        }
+    }
+}
+
+/// The hook as messages name it.
+impl fmt::Display for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(hook) => write!(f, "hook {hook}"),
+            Self::Command(hook) => write!(f, "hook `{hook}`"),
+        }
+    }
+}
+
+/// What is said of an answer that is too long.
+pub(crate) fn too_long() -> CallError {
+    CallError::Failed(format!("answered more than {} MiB", ANSWER_BYTES >> 20))
+}
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;

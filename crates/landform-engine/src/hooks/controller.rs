@@ -1,0 +1,351 @@
+//! Reconciles the kind `Reconciler` itself: has kinds reconciled by hooks, and says how that goes.
+//!
+//! # Flow of a run
+//! 1. Of all Reconcilers for the same kind the oldest has it (`claims.rs`). Others say so, and are asked
+//!    again when it lets go.
+//! 2. The API is asked for the kinds that the Reconciler names.
+//! 3. When the spec or those kinds differ from what is registered, a new [`HookReconciler`] takes the
+//!    place of the old one, and all objects of the kind run.
+//! 4. The status is written, if it differs.
+//!
+//! Runs of Reconcilers happen one after the other, so that what is held is known exactly.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Client, ResourceExt as _};
+use landform_api::{GroupKind, GroupVersionKind};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::claims::{self, Claim};
+use super::kinds::{self, Kinds};
+use super::reconciler::{Health, HookReconciler, finalizer, without_finalizer};
+use super::spec::{GROUP, KIND, ReconcilerSpec, ReconcilerStatus, reconciler_kind};
+use super::status::{self, Standing};
+use crate::clock::write_time;
+use crate::context::{Context, api_of};
+use crate::key::Key;
+use crate::reconciler::{Failure, Outcome, Reconciler, Related};
+
+/// Holds a Reconciler until the objects of its kind are held by it no more.
+const FINALIZER: &str = "landform.dev/reconciler";
+/// While a kind is missing the API is asked again after this time, besides when definitions change.
+const RECHECK: Duration = Duration::from_secs(30);
+/// So many objects are read at once when finalizers are removed.
+const PAGE: u32 = 500;
+
+/// What the controller needs of an engine.
+pub trait Registry: Send + Sync + 'static {
+    /// Has a kind reconciled from now on, in place of what reconciled it before. All its objects run.
+    fn register(&self, reconciler: Arc<dyn Reconciler>) -> BoxFuture<'_, Result<(), String>>;
+    /// Ends the reconciling of a kind.
+    fn unregister(&self, kind: GroupKind) -> BoxFuture<'_, Result<(), String>>;
+    /// Asks for a run of an object.
+    fn ask(&self, key: Key);
+}
+
+/// Reconciles Reconcilers.
+pub struct ReconcilerController {
+    registry: Arc<dyn Registry>,
+    state: Mutex<State>,
+    /// The groups that each Reconciler names: their definitions lead to it.
+    groups: Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>,
+}
+
+#[derive(Default)]
+struct State {
+    held: BTreeMap<GroupKind, Held>,
+}
+
+/// What is registered for a kind.
+struct Held {
+    name: String,
+    spec: ReconcilerSpec,
+    kinds: Kinds,
+    health: Arc<Health>,
+}
+
+/// An object of the kind, as far as the controller reads it.
+#[derive(Deserialize)]
+struct Manifest {
+    spec: ReconcilerSpec,
+    #[serde(default)]
+    status: ReconcilerStatus,
+}
+
+impl ReconcilerController {
+    /// A controller that registers what Reconcilers ask for.
+    #[must_use]
+    pub fn new(registry: Arc<dyn Registry>) -> Self {
+        Self {
+            registry,
+            state: Mutex::default(),
+            groups: Arc::default(),
+        }
+    }
+
+    async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        let manifest: Manifest = context.typed()?;
+        let name = context.object().name_any();
+        if context.deleting() {
+            self.give_up(context, &name, &manifest.spec).await?;
+            return Ok(Outcome::Done);
+        }
+        self.remember_groups(&name, &manifest.spec);
+        let standing = self.settle(context, &name, &manifest.spec).await?;
+        let outcome = match &standing {
+            Standing::KindsMissing(_) => Outcome::Recheck(RECHECK),
+            Standing::Taken(by) => Outcome::Wait(format!("{KIND} {by} to let go of the kind")),
+            Standing::Registered | Standing::Invalid(_) | Standing::Unreachable(_) => Outcome::Done,
+        };
+        let generation = context.object().metadata.generation;
+        let now = write_time(context.now_ms() / 1000 * 1000);
+        let status = status::status(&standing, &manifest.status, generation, &now);
+        context.write_status(&status).await?;
+        Ok(outcome)
+    }
+
+    /// Registers what a Reconciler asks for, if it may, and says how it stands.
+    async fn settle(
+        &self,
+        context: &Context,
+        name: &str,
+        spec: &ReconcilerSpec,
+    ) -> Result<Standing, Failure> {
+        let kind = spec.of.group_kind();
+        if let Some(by) = self.other_holder(context, name, &kind).await? {
+            return Ok(Standing::Taken(by));
+        }
+        let kinds = Kinds::discover(&context.client(), spec).await?;
+        let health = match self.held_by(name, spec, &kinds) {
+            Some(health) => health,
+            None => match self.register(name, spec, kinds.clone()).await {
+                Ok(health) => health,
+                Err(problem) => return Ok(Standing::Invalid(problem)),
+            },
+        };
+        let missing = kinds.missing(spec);
+        Ok(match health.problem() {
+            _ if !missing.is_empty() => Standing::KindsMissing(missing),
+            Some(problem) => Standing::Unreachable(problem),
+            None => Standing::Registered,
+        })
+    }
+
+    /// Who has the kind instead of this Reconciler. Lets it go when it is no longer this one's.
+    async fn other_holder(
+        &self,
+        context: &Context,
+        name: &str,
+        kind: &GroupKind,
+    ) -> Result<Option<String>, Failure> {
+        let claims = claims_on(context, kind).await?;
+        let rightful = claims::rightful(&claims).map(|claim| claim.name.clone());
+        let holder = self.state().held.get(kind).map(|held| held.name.clone());
+        match (rightful, holder) {
+            (Some(rightful), holder) if rightful != name => {
+                if holder.as_deref() == Some(name) {
+                    self.release(kind).await?;
+                    self.registry.ask(key_of(&rightful));
+                }
+                Ok(Some(rightful))
+            }
+            // Whoever has it without a right to it lets it go when it runs, and asks for us then.
+            (_, Some(holder)) if holder != name => {
+                self.registry.ask(key_of(&holder));
+                Ok(Some(holder))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The health of what is registered, if it is just what is asked for.
+    fn held_by(&self, name: &str, spec: &ReconcilerSpec, kinds: &Kinds) -> Option<Arc<Health>> {
+        let state = self.state();
+        let held = state.held.get(&spec.of.group_kind())?;
+        let same = held.name == name && held.spec == *spec && held.kinds == *kinds;
+        same.then(|| held.health.clone())
+    }
+
+    async fn register(
+        &self,
+        name: &str,
+        spec: &ReconcilerSpec,
+        kinds: Kinds,
+    ) -> Result<Arc<Health>, String> {
+        let (registry, key) = (self.registry.clone(), key_of(name));
+        let health = Arc::new(Health::new(Arc::new(move || registry.ask(key.clone()))));
+        let reconciler = HookReconciler::new(name, spec.clone(), kinds.clone(), health.clone())?;
+        self.registry.register(Arc::new(reconciler)).await?;
+        tracing::info!(reconciler = name, kind = %spec.of.name(), "a hook reconciles this kind from now on");
+        let held = Held {
+            name: name.to_owned(),
+            spec: spec.clone(),
+            kinds,
+            health: health.clone(),
+        };
+        self.state().held.insert(spec.of.group_kind(), held);
+        Ok(health)
+    }
+
+    async fn release(&self, kind: &GroupKind) -> Result<(), Failure> {
+        let released = self.registry.unregister(kind.clone()).await;
+        released.map_err(Failure::Transient)?;
+        self.state().held.remove(kind);
+        Ok(())
+    }
+
+    /// A Reconciler is being deleted: nobody is held by it any more, and the next one may have the kind.
+    async fn give_up(
+        &self,
+        context: &Context,
+        name: &str,
+        spec: &ReconcilerSpec,
+    ) -> Result<(), Failure> {
+        let kind = spec.of.group_kind();
+        let holds = self
+            .state()
+            .held
+            .get(&kind)
+            .is_some_and(|held| held.name == name);
+        if holds {
+            self.release(&kind).await?;
+        }
+        let kinds = Kinds::discover(&context.client(), spec).await?;
+        if let Some(served) = kinds.get(&spec.of.name()) {
+            remove_finalizers(context.client(), &served.resource, &finalizer(name)).await?;
+        }
+        self.groups().remove(name);
+        for claim in claims_on(context, &kind).await? {
+            if claim.name != name {
+                self.registry.ask(key_of(&claim.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn remember_groups(&self, name: &str, spec: &ReconcilerSpec) {
+        let groups = kinds::named(spec).into_iter().map(|kind| kind.group);
+        self.groups().insert(name.to_owned(), groups.collect());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<String>>> {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reconciler for ReconcilerController {
+    fn kind(&self) -> GroupVersionKind {
+        reconciler_kind()
+    }
+
+    fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
+        Box::pin(self.run(context))
+    }
+
+    fn related(&self) -> Vec<Related> {
+        let kind = "CustomResourceDefinition";
+        let definitions = GroupVersionKind::new("apiextensions.k8s.io", "v1", kind);
+        let groups = self.groups.clone();
+        let leads_to = move |definition: &DynamicObject| {
+            let group = definition
+                .data
+                .pointer("/spec/group")
+                .and_then(Value::as_str);
+            let group = group.unwrap_or_default();
+            let groups = groups.lock().unwrap_or_else(PoisonError::into_inner);
+            let naming = groups.iter().filter(|(_, groups)| groups.contains(group));
+            naming.map(|(name, _)| (None, name.clone())).collect()
+        };
+        vec![Related::new(definitions, leads_to)]
+    }
+
+    fn finalizer(&self) -> Option<String> {
+        Some(FINALIZER.to_owned())
+    }
+
+    fn limit(&self) -> usize {
+        1
+    }
+}
+
+fn key_of(name: &str) -> Key {
+    let kind = GroupKind {
+        group: GROUP.to_owned(),
+        kind: KIND.to_owned(),
+    };
+    Key::new(Arc::new(kind), "", name)
+}
+
+/// All Reconcilers that want a kind.
+async fn claims_on(context: &Context, kind: &GroupKind) -> Result<Vec<Claim>, Failure> {
+    let list = context.api().list(&ListParams::default()).await?;
+    let wants = |object: &DynamicObject| {
+        let text = |field: &str| {
+            let value = object.data.pointer(&format!("/spec/for/{field}"));
+            value.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        text("group") == kind.group && text("kind") == kind.kind
+    };
+    let claims = list
+        .items
+        .iter()
+        .filter(|object| wants(object))
+        .map(|object| Claim {
+            name: object.name_any(),
+            created: object
+                .creation_timestamp()
+                .map(|time| time.0.to_string())
+                .unwrap_or_default(),
+            marked: object.metadata.deletion_timestamp.is_some(),
+        });
+    Ok(claims.collect())
+}
+
+/// Removes a finalizer from all objects of a kind.
+async fn remove_finalizers(
+    client: Client,
+    resource: &ApiResource,
+    finalizer: &str,
+) -> Result<(), Failure> {
+    let all: Api<DynamicObject> = Api::all_with(client.clone(), resource);
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let list = all.list(&params).await?;
+        let next = list
+            .metadata
+            .continue_
+            .clone()
+            .filter(|token| !token.is_empty());
+        let held = list.items.iter();
+        let held = held.filter(|object| object.finalizers().iter().any(|held| held == finalizer));
+        for object in held {
+            let api = api_of(
+                client.clone(),
+                resource,
+                object.metadata.namespace.as_deref(),
+            );
+            let patch = Patch::Merge(without_finalizer(object, finalizer));
+            match api
+                .patch(&object.name_any(), &PatchParams::default(), &patch)
+                .await
+            {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                other => other.map(drop)?,
+            }
+        }
+        match next {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(()),
+        }
+    }
+}

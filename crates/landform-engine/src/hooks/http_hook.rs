@@ -1,0 +1,124 @@
+//! Hooks that are URLs.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use http::{Request, StatusCode, Uri, header};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{self, Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use super::call::{ANSWER_BYTES, CallError, too_long};
+use super::protocol;
+use crate::reconciler::chain;
+
+type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// Posts requests to a URL.
+pub(crate) struct HttpHook {
+    url: Uri,
+    client: HttpClient,
+}
+
+impl HttpHook {
+    pub(crate) fn new(url: &str) -> Result<Self, String> {
+        let problem = |error: String| format!("hook.url {url:?}: {error}");
+        let url: Uri = url
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| problem(error.to_string()))?;
+        let known = matches!(url.scheme_str(), Some("http" | "https"));
+        if !known || url.host().is_none_or(str::is_empty) {
+            return Err(problem("must be an http or https URL".to_owned()));
+        }
+        let client = client().map_err(|error| problem(error.to_string()))?;
+        Ok(Self { url, client })
+    }
+
+    /// Posts a request. When `give_up` resolves first the request is dropped, which closes its
+    /// connection: the hook can see that nobody waits any more.
+    pub(crate) async fn call(
+        &self,
+        request: Bytes,
+        give_up: impl Future<Output = CallError>,
+    ) -> Result<Bytes, CallError> {
+        tokio::select! {
+            biased;
+            error = give_up => Err(error),
+            answer = self.post(request) => answer,
+        }
+    }
+
+    async fn post(&self, request: Bytes) -> Result<Bytes, CallError> {
+        let request = Request::post(self.url.clone())
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .header(header::USER_AGENT, "landform")
+            .body(Full::new(request))
+            .map_err(|error| CallError::Failed(error.to_string()))?;
+        let response = self.client.request(request).await.map_err(failed)?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES)
+            .collect()
+            .await;
+        let body = body.map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                too_long()
+            } else {
+                CallError::Failed(format!("broke its answer off: {}", chain(&*error)))
+            }
+        })?;
+        let body = body.to_bytes();
+        if status.is_success() {
+            Ok(body)
+        } else {
+            Err(refused(status, &body))
+        }
+    }
+}
+
+impl fmt::Display for HttpHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.url)
+    }
+}
+
+/// One pool of connections for all hooks.
+fn client() -> Result<HttpClient, rustls::Error> {
+    static CLIENT: OnceLock<HttpClient> = OnceLock::new();
+    if let Some(client) = CLIENT.get() {
+        return Ok(client.clone());
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_http1()
+        .build();
+    let client = Client::builder(TokioExecutor::new()).build(connector);
+    Ok(CLIENT.get_or_init(|| client).clone())
+}
+
+fn failed(error: legacy::Error) -> CallError {
+    let text = chain(&error);
+    if error.is_connect() {
+        CallError::Unreachable(text)
+    } else {
+        CallError::Failed(format!("gave no answer: {text}"))
+    }
+}
+
+/// A status other than success, with the beginning of what the hook says about it.
+fn refused(status: StatusCode, body: &Bytes) -> CallError {
+    let text = String::from_utf8_lossy(body);
+    let text = protocol::cut(text.trim());
+    let colon = if text.is_empty() { "" } else { ": " };
+    CallError::Failed(format!("answered {status}{colon}{text}"))
+}

@@ -1,0 +1,32 @@
+//! Reconcilers in any language: the kind `Reconciler`, whose hooks are URLs or commands.
+//!
+//! In reading order: `spec.rs` and `definition.rs` are the kind; `protocol.rs` is what is said to a hook
+//! and what it answers; `references.rs`, `three_way.rs` and `decide.rs` are the pure decisions; `call.rs`
+//! with `http_hook.rs` and `command.rs` makes one call; `children.rs` reads and writes children;
+//! `reconciler.rs` puts a run together; `controller.rs` with `claims.rs`, `kinds.rs` and `status.rs`
+//! follows the Reconcilers themselves. `docs/reconcilers.md` is for those who write hooks.
+
+mod call;
+mod children;
+mod claims;
+mod command;
+mod controller;
+mod decide;
+mod definition;
+mod duration;
+mod http_hook;
+mod kinds;
+mod protocol;
+mod reconciler;
+mod references;
+mod spec;
+mod status;
+mod three_way;
+
+pub use controller::{ReconcilerController, Registry};
+pub use decide::{ANNOTATION_LAST_APPLIED, LABEL_OWNER};
+pub use definition::{DEFINITION, InstallError, install};
+pub use reconciler::FINALIZER_PREFIX;
+pub use spec::{
+    Condition, HookSpec, KindName, ReconcilerSpec, ReconcilerStatus, RefSpec, reconciler_kind,
+};

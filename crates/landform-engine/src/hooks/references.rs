@@ -1,0 +1,177 @@
+//! Which objects an object names, by the paths of its Reconciler.
+
+use kube::core::DynamicObject;
+use landform_api::GroupVersionKind;
+use landform_api::jsonpath::{JsonPath, JsonPathError};
+use serde_json::Value;
+
+use super::decide::is_name;
+use super::spec::ReconcilerSpec;
+use crate::reconciler::Ref;
+
+/// A path, and the kind of what it names.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RefPath {
+    path: JsonPath,
+    target: GroupVersionKind,
+}
+
+/// Compiles the paths of a Reconciler.
+///
+/// # Errors
+/// The first path that can't be read, and why.
+pub(crate) fn compile(spec: &ReconcilerSpec) -> Result<Vec<RefPath>, (String, JsonPathError)> {
+    let compiled = spec.refs.iter().map(|entry| {
+        let path = JsonPath::parse(&entry.path).map_err(|error| (entry.path.clone(), error))?;
+        let target = entry.target(&spec.of);
+        Ok(RefPath { path, target })
+    });
+    compiled.collect()
+}
+
+/// The objects that an object names, each once, in the order of the paths. Values that name nothing
+/// (empty, or no names at all) are passed over: the hook sees the object and can complain.
+pub(crate) fn find(paths: &[RefPath], object: &DynamicObject) -> Vec<Ref> {
+    let Ok(value) = serde_json::to_value(object) else {
+        return Vec::new();
+    };
+    let namespace = object.metadata.namespace.as_deref();
+    let mut found: Vec<Ref> = Vec::new();
+    for path in paths {
+        for value in path.path.find(&value) {
+            // A path may lead to the list itself or, with [*], to its items.
+            let items = value
+                .as_array()
+                .map_or(std::slice::from_ref(value), Vec::as_slice);
+            let named = items
+                .iter()
+                .filter_map(|item| named(item, &path.target, namespace));
+            for reference in named {
+                if !found.contains(&reference) {
+                    found.push(reference);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn named(value: &Value, target: &GroupVersionKind, namespace: Option<&str>) -> Option<Ref> {
+    let text = |field: &str| value.get(field).and_then(Value::as_str);
+    let text = |field: &str| text(field).filter(|text| !text.is_empty());
+    let (name, kind, own_namespace) = match value {
+        Value::String(name) => (Some(name.as_str()), None, None),
+        Value::Object(_) => (text("name"), text("kind"), text("namespace")),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => (None, None, None),
+    };
+    // What no object can be called refers to nothing, and must not become part of a URL.
+    let name = name.filter(|name| is_name(name))?;
+    if own_namespace.is_some_and(|namespace| !is_name(namespace)) {
+        return None;
+    }
+    let kind = kind.unwrap_or(&target.kind);
+    Some(Ref {
+        kind: GroupVersionKind::new(&target.group, &target.version, kind),
+        namespace: own_namespace.or(namespace).map(str::to_owned),
+        name: name.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refs(paths: Value, spec: Value) -> Vec<String> {
+        let reconciler: ReconcilerSpec = serde_json::from_value(json!({
+            "for": {"group": "example.com", "version": "v1", "kind": "Widget"},
+            "hook": {"command": ["true"]},
+            "refs": paths,
+        }))
+        .unwrap();
+        let object = json!({"metadata": {"name": "a", "namespace": "shop"}, "spec": spec});
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        let found = find(&compile(&reconciler).unwrap(), &object);
+        let found = found.iter().map(|found| {
+            let namespace = found.namespace.as_deref().unwrap_or("-");
+            let kind = &found.kind;
+            format!(
+                "{} {} {namespace}/{}",
+                kind.api_version(),
+                kind.kind,
+                found.name
+            )
+        });
+        found.collect()
+    }
+
+    #[test]
+    fn r2_paths_find_names_and_objects() {
+        let widget = "example.com/v1 Widget shop/b";
+        let table = [
+            (
+                json!([{"path": ".spec.parent"}]),
+                json!({"parent": "b"}),
+                vec![widget],
+            ),
+            (
+                json!([{"path": ".spec.parent"}]),
+                json!({"parent": {"name": "b"}}),
+                vec![widget],
+            ),
+            (
+                json!([{"path": ".spec.parents"}]),
+                json!({"parents": ["b"]}),
+                vec![widget],
+            ),
+            (
+                json!([{"path": ".spec.parents[*]"}]),
+                json!({"parents": ["b", "b"]}),
+                vec![widget],
+            ),
+            (
+                json!([{"path": ".spec.from[*]"}]),
+                json!({"from": [{"name": "b", "namespace": "other", "kind": "Zone"}]}),
+                vec!["example.com/v1 Zone other/b"],
+            ),
+            (
+                json!([{"path": ".spec.secret", "group": "", "version": "v1", "kind": "Secret"}, {"path": ".spec.parent"}]),
+                json!({"secret": "s", "parent": "b"}),
+                vec!["v1 Secret shop/s", widget],
+            ),
+            (json!([{"path": ".spec.parent"}]), json!({}), vec![]),
+            (
+                json!([{"path": ".spec.parent"}]),
+                json!({"parent": ""}),
+                vec![],
+            ),
+            (
+                json!([{"path": ".spec.parent"}]),
+                json!({"parent": "../b"}),
+                vec![],
+            ),
+            (
+                json!([{"path": ".spec.parent"}]),
+                json!({"parent": 7}),
+                vec![],
+            ),
+            (
+                json!([{"path": ".spec.parent"}]),
+                json!({"parent": {"kind": "Zone"}}),
+                vec![],
+            ),
+            (
+                json!([{"path": ".spec.parent"}]),
+                json!({"parent": [["b"]]}),
+                vec![],
+            ),
+        ];
+        for (paths, spec, expected) in table {
+            assert_eq!(
+                refs(paths.clone(), spec.clone()),
+                expected,
+                "{paths} in {spec}"
+            );
+        }
+    }
+}

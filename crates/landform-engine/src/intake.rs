@@ -1,0 +1,405 @@
+//! What sources see becomes the machine's events.
+
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::keys::ANNOTATION_RENAMED_FROM;
+use landform_api::{GroupKind, GroupVersionKind};
+use landform_schedule::{Event, Role, Sight};
+use tokio::sync::watch;
+
+use crate::content::content_of_all;
+use crate::driver::Driver;
+use crate::key::Key;
+use crate::kinds::{Kind, Known, Reading, Task, group_kind, guarded, version_of};
+use crate::message::SourceEvent;
+use crate::reconciler::{Reconciler, Ref};
+use crate::source::Source;
+
+/// An object that was seen before all the kinds were known that it needs.
+pub(crate) struct Parked(Box<DynamicObject>);
+
+/// How an object was seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Listed,
+    Watched,
+}
+
+impl Driver {
+    /// Has a kind reconciled from now on. Whatever reconciled it before is done with it.
+    pub(crate) fn register(&mut self, reconciler: Arc<dyn Reconciler>) {
+        let name = reconciler.kind();
+        let key = self.follow(&name);
+        self.forget_objects(&key);
+        self.drop_leads(&key);
+        for related in reconciler.related() {
+            let from = self.follow(&related.kind);
+            let related = (key.clone(), related);
+            if let Some(kind) = self.kinds.get_mut(&*from) {
+                kind.leads.push(related);
+            }
+            if from != key {
+                self.read_anew(&from);
+            }
+        }
+        if let Some(kind) = self.kinds.get_mut(&*key) {
+            kind.reconciler = Some(reconciler);
+            kind.name = name;
+        }
+        self.read_anew(&key);
+    }
+
+    /// Nobody reconciles a kind any more; others may still refer to its objects.
+    pub(crate) fn unregister(&mut self, name: &GroupKind) {
+        let Some(kind) = self.kinds.get_mut(name) else {
+            return;
+        };
+        if kind.reconciler.take().is_some() {
+            let key = kind.key.clone();
+            self.forget_objects(&key);
+            self.drop_leads(&key);
+            self.read_anew(&key);
+        }
+    }
+
+    /// Follows a kind, if it isn't followed yet.
+    pub(crate) fn follow(&mut self, name: &GroupVersionKind) -> Arc<GroupKind> {
+        let group_kind = group_kind(name);
+        if let Some(kind) = self.kinds.get(&group_kind) {
+            return kind.key.clone();
+        }
+        let kind = Kind::new(name.clone());
+        let key = kind.key.clone();
+        self.kinds.insert(group_kind, kind);
+        self.read_anew(&key);
+        key
+    }
+
+    /// Opens a new source for a kind: all its objects will be seen again.
+    fn read_anew(&mut self, key: &Arc<GroupKind>) {
+        let Some(kind) = self.kinds.get_mut(&**key) else {
+            return;
+        };
+        kind.epoch += 1;
+        kind.settled = false;
+        kind.reading = Reading::Listing;
+        let (sender, receiver) = watch::channel(self.resources.of(key));
+        self.resources.set((**key).clone(), receiver);
+        let source = Source {
+            client: self.client.clone(),
+            kind: kind.name.clone(),
+            key: key.clone(),
+            epoch: kind.epoch,
+            inbox: self.inbox.clone(),
+            resource: sender,
+            kinds_changed: self.kinds_changed.subscribe(),
+        };
+        kind.source = Some(Task(tokio::spawn(source.follow())));
+    }
+
+    fn drop_leads(&mut self, to: &Arc<GroupKind>) {
+        for kind in self.kinds.values_mut() {
+            kind.leads.retain(|(other, _)| other != to);
+        }
+    }
+
+    /// All objects of a kind are as good as gone.
+    fn forget_objects(&mut self, key: &GroupKind) {
+        let Some(kind) = self.kinds.get_mut(key) else {
+            return;
+        };
+        for (key, known) in std::mem::take(&mut kind.objects) {
+            self.parked.remove(&key);
+            self.gone(key, &known);
+        }
+    }
+
+    pub(crate) fn source_event(&mut self, key: &Arc<GroupKind>, epoch: u64, event: SourceEvent) {
+        let Some(kind) = self.kinds.get_mut(&**key) else {
+            return;
+        };
+        if kind.epoch != epoch {
+            return;
+        }
+        let definitions = kind.name == Self::definitions();
+        match event {
+            SourceEvent::Listed(objects) => self.listed(key, objects),
+            SourceEvent::Applied(object) => self.applied(key, object),
+            SourceEvent::Deleted(object) => self.deleted(key, &object),
+            SourceEvent::Absent => {
+                kind.reading = Reading::Absent;
+                self.forget_objects(key);
+                self.settle(key);
+            }
+            SourceEvent::Failing(error) => {
+                tracing::warn!(kind = %key.kind, group = %key.group, error, "a kind can't be read");
+                kind.reading = Reading::Failing(error);
+                self.settle(key);
+            }
+            SourceEvent::Recovered => kind.reading = Reading::Watching,
+        }
+        if definitions {
+            self.kinds_changed.send_modify(|changes| *changes += 1);
+        }
+        self.count_kinds();
+    }
+
+    fn count_kinds(&self) {
+        let objects: usize = self.kinds.values().map(|kind| kind.objects.len()).sum();
+        let failing = |kind: &&Kind| matches!(kind.reading, Reading::Failing(_));
+        let failing = self.kinds.values().filter(failing).count();
+        self.metrics
+            .objects
+            .set(i64::try_from(objects).unwrap_or(i64::MAX));
+        self.metrics
+            .failing_kinds
+            .set(i64::try_from(failing).unwrap_or(i64::MAX));
+    }
+
+    fn listed(&mut self, key: &Arc<GroupKind>, objects: Vec<DynamicObject>) {
+        let Some(kind) = self.kinds.get_mut(&**key) else {
+            return;
+        };
+        let was_absent = kind.reading == Reading::Absent;
+        // Whoever needs this kind has waited for it, unless it could not be read before.
+        let news = kind.settled;
+        kind.reading = Reading::Watching;
+        let mut gone = std::mem::take(&mut kind.objects);
+        let mut moved = Vec::new();
+        for object in &objects {
+            let known = kind.known(object);
+            let name = kind.key_of(object);
+            let before = gone.remove(&name);
+            if news
+                && before
+                    .as_ref()
+                    .is_none_or(|before| before.version != known.version)
+            {
+                moved.extend(known.leads_to.iter().cloned());
+                moved.extend(before.into_iter().flat_map(|before| before.leads_to));
+            }
+            kind.objects.insert(name, known);
+        }
+        for (name, known) in gone {
+            self.parked.remove(&name);
+            self.gone(name, &known);
+        }
+        moved.sort();
+        moved.dedup();
+        for key in moved {
+            self.events.push(Event::Related { key });
+        }
+        self.see(key, objects, How::Listed);
+        self.settle(key);
+        if was_absent {
+            self.see_refs_anew(key);
+        }
+    }
+
+    fn applied(&mut self, key: &Arc<GroupKind>, object: Box<DynamicObject>) {
+        let Some(kind) = self.kinds.get_mut(&**key) else {
+            return;
+        };
+        kind.reading = Reading::Watching;
+        let known = kind.known(&object);
+        let version = known.version;
+        let mut leads_to = known.leads_to.clone();
+        let name = kind.key_of(&object);
+        if let Some(before) = kind.objects.insert(name, known) {
+            leads_to.extend(before.leads_to);
+            leads_to.sort();
+            leads_to.dedup();
+        }
+        for owner in leads_to {
+            if self.echoes.is_foreign(&owner, key, version) {
+                self.events.push(Event::Related { key: owner });
+            }
+        }
+        self.see(key, vec![*object], How::Watched);
+    }
+
+    fn deleted(&mut self, key: &Arc<GroupKind>, object: &DynamicObject) {
+        let Some(kind) = self.kinds.get_mut(&**key) else {
+            return;
+        };
+        kind.reading = Reading::Watching;
+        let name = kind.key_of(object);
+        let last = kind.known(object);
+        let before = kind.objects.remove(&name);
+        self.parked.remove(&name);
+        if let Some(before) = before {
+            self.gone(name, &before);
+        } else {
+            self.gone(name, &last);
+        }
+    }
+
+    /// An object is gone. Even its owner's own run wants to know: it may wait for just that.
+    fn gone(&mut self, key: Key, known: &Known) {
+        for owner in &known.leads_to {
+            self.events.push(Event::Related { key: owner.clone() });
+        }
+        self.echoes.forget(&key);
+        self.waiting_for.remove(&key);
+        self.events.push(Event::Gone { key });
+    }
+
+    /// A kind is known now, or known to be unreadable: objects that waited for it go on.
+    fn settle(&mut self, key: &GroupKind) {
+        if let Some(kind) = self.kinds.get_mut(key) {
+            kind.settled = true;
+        }
+        if self.gathering && self.kinds.values().any(|kind| !kind.settled) {
+            return;
+        }
+        self.gathering = false;
+        let parked: Vec<_> = std::mem::take(&mut self.parked).into_iter().collect();
+        let objects = parked
+            .into_iter()
+            .map(|(key, Parked(object))| (key, object));
+        self.tell(objects.collect(), How::Listed);
+    }
+
+    /// Refs to a kind that didn't exist were noted without knowing whether it has namespaces.
+    fn see_refs_anew(&mut self, key: &GroupKind) {
+        let cluster_wide = self
+            .resources
+            .of(key)
+            .is_some_and(|found| !found.namespaced);
+        if cluster_wide {
+            let reconciled = self.kinds.values().filter(|kind| kind.reconciler.is_some());
+            let reconciled: Vec<_> = reconciled.map(|kind| kind.key.clone()).collect();
+            for key in reconciled {
+                self.read_anew(&key);
+            }
+        }
+    }
+
+    /// Passes objects on to the machine, if it has anything to do with their kind.
+    fn see(&mut self, key: &Arc<GroupKind>, objects: Vec<DynamicObject>, how: How) {
+        let Some(kind) = self.kinds.get(&**key) else {
+            return;
+        };
+        if kind.reconciler.is_none() && !kind.referenced {
+            return;
+        }
+        let named = objects
+            .into_iter()
+            .map(|object| (kind.key_of(&object), Box::new(object)));
+        let named = named.collect();
+        self.tell(named, how);
+    }
+
+    fn tell(&mut self, objects: Vec<(Key, Box<DynamicObject>)>, how: How) {
+        let mut listed = Vec::new();
+        let mut renamed = Vec::new();
+        for (key, object) in objects {
+            let refs = self.refs_of(&key, &object);
+            if self.must_wait(&key, &refs) {
+                self.parked.insert(key, Parked(object));
+                continue;
+            }
+            // An older sight of it may have been waiting until now.
+            self.parked.remove(&key);
+            let former = self.former_name(&key, &object);
+            let sight = self.sight(key, &object, &refs);
+            match (former, how) {
+                (Some(from), _) => renamed.push(Event::Renamed { from, sight }),
+                (None, How::Listed) => listed.push(sight),
+                (None, How::Watched) => self.events.push(Event::Seen(sight)),
+            }
+        }
+        if !listed.is_empty() {
+            self.events.push(Event::Listed(listed));
+        }
+        self.events.append(&mut renamed);
+    }
+
+    fn reconciler_of(&self, key: &Key) -> Option<Arc<dyn Reconciler>> {
+        self.kinds.get(&*key.kind)?.reconciler.clone()
+    }
+
+    /// What an object refers to. Kinds that are named here for the first time are followed.
+    fn refs_of(&mut self, key: &Key, object: &DynamicObject) -> Vec<(Arc<GroupKind>, Ref)> {
+        let Some(reconciler) = self.reconciler_of(key) else {
+            return Vec::new();
+        };
+        let refs = guarded(&key.kind.kind, || reconciler.refs(object)).unwrap_or_default();
+        let refs = refs.into_iter();
+        refs.map(|reference| {
+            let kind = self.follow(&reference.kind);
+            let followed = self.kinds.get_mut(&*kind);
+            let first = followed.is_some_and(|kind| {
+                let known = kind.reconciler.is_some() || kind.referenced;
+                kind.referenced = true;
+                !known && kind.settled
+            });
+            if first {
+                // Its objects were of no interest to the machine until now.
+                self.read_anew(&kind);
+            }
+            (kind, reference)
+        })
+        .collect()
+    }
+
+    /// Whether something is still unknown without which an object would run once too often.
+    fn must_wait(&self, key: &Key, refs: &[(Arc<GroupKind>, Ref)]) -> bool {
+        let mut unsettled = self
+            .kinds
+            .values()
+            .filter(|kind| !kind.settled && kind.key != key.kind);
+        unsettled.any(|kind| {
+            self.gathering
+                || refs.iter().any(|(to, _)| *to == kind.key)
+                || kind.leads.iter().any(|(owner, _)| *owner == key.kind)
+        }) || (self.gathering && self.kinds.get(&*key.kind).is_some_and(|kind| !kind.settled))
+    }
+
+    fn sight(
+        &self,
+        key: Key,
+        object: &DynamicObject,
+        refs: &[(Arc<GroupKind>, Ref)],
+    ) -> Sight<Key> {
+        let reconciler = self.reconciler_of(&key);
+        let content = match &reconciler {
+            Some(reconciler) => guarded(&key.kind.kind, || reconciler.content(object)),
+            None => Some(content_of_all(object)),
+        };
+        let refs = refs.iter().map(|(kind, reference)| {
+            let namespaced = self.resources.of(kind).is_none_or(|found| found.namespaced);
+            let namespace = reference.namespace.as_deref().filter(|_| namespaced);
+            Key::new(kind.clone(), namespace.unwrap_or_default(), &reference.name)
+        });
+        Sight {
+            version: version_of(object),
+            content: content.unwrap_or_default(),
+            refs: refs.collect(),
+            marked: object.metadata.deletion_timestamp.is_some(),
+            role: match reconciler {
+                Some(_) => Role::Reconciled,
+                None => Role::Passive,
+            },
+            key,
+        }
+    }
+
+    /// The name that an object had before, if the machine doesn't know it under the present one.
+    fn former_name(&self, key: &Key, object: &DynamicObject) -> Option<Key> {
+        let former = object.annotations().get(ANNOTATION_RENAMED_FROM)?;
+        let kind = self.kinds.get(&*key.kind)?;
+        kind.reconciler.as_ref()?;
+        if self.machine.status(key).is_some() || **former == *key.name {
+            return None;
+        }
+        let former = Key::new(key.kind.clone(), &key.namespace, former);
+        // Another object may live under that name: then it wasn't a rename, or not any more.
+        let occupied = kind.objects.get(&former);
+        let occupied =
+            occupied.is_some_and(|known| known.uid.as_deref() != object.metadata.uid.as_deref());
+        (!occupied).then_some(former)
+    }
+}

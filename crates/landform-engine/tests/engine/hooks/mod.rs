@@ -1,0 +1,10 @@
+//! Reconcilers whose hooks are real sockets and real programs, on the real API server, in real time.
+
+mod children;
+mod commands;
+mod deletion;
+mod kinds;
+mod order;
+mod server;
+mod specs;
+mod stage;

@@ -1,0 +1,139 @@
+//! Refs, cancellation, timeouts: when a hook is called, and when it is hung up on.
+
+use serde_json::json;
+
+use super::server::HookServer;
+use super::stage::{Stage, soon};
+
+#[tokio::test]
+async fn r2_r4_dependents_are_called_after_what_they_refer_to() {
+    let mut hook = HookServer::start().await;
+    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    stage.world.create("a", json!({"value": 1})).await;
+    hook.call_for("a")
+        .await
+        .answer(json!({"status": {"sum": 1}}));
+    stage.success_of("a").await;
+    stage
+        .world
+        .create("b", json!({"refs": ["a", "missing"]}))
+        .await;
+    let call = hook.call_for("b").await;
+    let refs = &call.request["refs"];
+    assert_eq!(refs[0]["object"]["status"]["sum"], 1);
+    assert_eq!(
+        (&refs[0]["kind"], &refs[0]["namespace"]),
+        (&json!("Toy"), &json!("default"))
+    );
+    assert_eq!(
+        (&refs[1]["name"], &refs[1]["object"]),
+        (&json!("missing"), &json!(null))
+    );
+    call.answer(json!({}));
+    stage.success_of("b").await;
+
+    // A change of `a` brings both, `b` after `a` and with its new status.
+    stage.world.update("a", json!({"value": 2})).await;
+    let call = hook.call_for("a").await;
+    call.answer(json!({"status": {"sum": 2}}));
+    let call = hook.call_for("b").await;
+    assert_eq!(call.request["reason"], "ref");
+    assert_eq!(call.request["refs"][0]["object"]["status"]["sum"], 2);
+    call.answer(json!({}));
+    stage.success_of("b").await;
+
+    // A ref that was missing appears (R11).
+    stage.world.create("missing", json!({})).await;
+    hook.call_for("missing").await.answer(json!({}));
+    let call = hook.call_for("b").await;
+    assert_eq!(
+        call.request["refs"][1]["object"]["metadata"]["name"],
+        "missing"
+    );
+}
+
+#[tokio::test]
+async fn r5_r9_a_change_by_others_closes_the_request_and_another_one_follows() {
+    let mut hook = HookServer::start().await;
+    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    stage.world.create("a", json!({"value": 1})).await;
+    let call = hook.call_for("a").await;
+    stage.world.update("a", json!({"value": 2})).await;
+    call.closed().await;
+    let call = hook.call_for("a").await;
+    assert_eq!(call.request["object"]["spec"]["value"], 2);
+    call.answer(json!({"status": {"sum": 2}}));
+    stage.success_of("a").await;
+    assert_eq!(stage.world.status("a").await, json!({"sum": 2}));
+}
+
+#[tokio::test]
+async fn r6_a_change_above_closes_the_request_below() {
+    let mut hook = HookServer::start().await;
+    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    stage.world.create("a", json!({"value": 1})).await;
+    hook.call_for("a").await.answer(json!({}));
+    stage.success_of("a").await;
+    stage.world.create("b", json!({"refs": ["a"]})).await;
+    let below = hook.call_for("b").await;
+    stage.world.update("a", json!({"value": 2})).await;
+    below.closed().await;
+    hook.call_for("a").await.answer(json!({}));
+    hook.call_for("b").await.answer(json!({}));
+    stage.success_of("b").await;
+}
+
+#[tokio::test]
+async fn a_hook_that_takes_too_long_is_an_error_that_names_it() {
+    let mut hook = HookServer::start().await;
+    let mut stage = Stage::with_url(&hook.url(), json!({"timeout": "50ms"})).await;
+    stage.world.create("a", json!({})).await;
+    let call = hook.call_for("a").await;
+    let error = stage.failure_of("a").await;
+    let expected = format!(
+        "hook {} for Toy.toys.landform.dev default/a: has not answered after 50ms",
+        hook.url()
+    );
+    assert_eq!(error, expected);
+    call.closed().await;
+}
+
+#[tokio::test]
+async fn r2_a_hook_is_called_again_when_it_wants() {
+    let mut hook = HookServer::start().await;
+    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    stage.world.create("a", json!({})).await;
+    hook.call_for("a")
+        .await
+        .answer(json!({"retriggerAfter": "10ms"}));
+    let call = hook.call_for("a").await;
+    assert_eq!(call.request["reason"], "retrigger");
+    call.answer(json!({}));
+    stage.success_of("a").await;
+}
+
+#[tokio::test]
+async fn only_so_many_calls_are_made_at_once() {
+    let mut hook = HookServer::start().await;
+    let stage = Stage::with_url(&hook.url(), json!({"concurrency": 2})).await;
+    for name in ["a", "b", "c"] {
+        stage.world.create(name, json!({})).await;
+    }
+    let first = hook.next().await;
+    let second = hook.next().await;
+    let summary = soon(async {
+        loop {
+            let summary = stage.engine.summary().await.unwrap();
+            if summary.waiting_for_a_place > 0 {
+                return summary;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let summary = summary.await;
+    assert_eq!((summary.running, summary.waiting_for_a_place), (2, 1));
+    let names = [first.name().to_owned(), second.name().to_owned()];
+    first.answer(json!({}));
+    let third = hook.next().await;
+    assert!(!names.contains(&third.name().to_owned()), "{names:?}");
+}

@@ -1,0 +1,111 @@
+//! Where an engine on its own shows itself: `/engine/…`, `/metrics` and `/healthz`, read-only.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use landform_apiserver::Query;
+use landform_engine::{Engine, ReadError};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::AnyError;
+
+/// Listens until the task is ended. Returns the address, which is of interest when the port was 0.
+pub(super) async fn listen(
+    address: SocketAddr,
+    engine: Engine,
+    registry: prometheus::Registry,
+) -> Result<(SocketAddr, JoinHandle<()>), AnyError> {
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        format!("can't listen on {address}: {error}; name another address with --listen")
+    })?;
+    let address = listener.local_addr()?;
+    let task = tokio::spawn(async move {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let (engine, registry) = (engine.clone(), registry.clone());
+                    tokio::spawn(async move {
+                        let service = service_fn(|request| answer(&engine, &registry, request));
+                        let connection = hyper::server::conn::http1::Builder::new()
+                            .serve_connection(TokioIo::new(stream), service);
+                        if let Err(error) = connection.await {
+                            tracing::debug!(%error, "a connection broke off");
+                        }
+                    });
+                }
+                Err(error) => {
+                    // Out of file descriptors, for instance: others must close theirs first.
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                }
+            }
+        }
+    });
+    Ok((address, task))
+}
+
+async fn answer(
+    engine: &Engine,
+    registry: &prometheus::Registry,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let path: Vec<_> = request.uri().path().split('/').collect();
+    let path: Vec<_> = path.into_iter().filter(|part| !part.is_empty()).collect();
+    let (status, kind, body) = if request.method() != Method::GET {
+        problem(StatusCode::METHOD_NOT_ALLOWED, "this can only be read")
+    } else {
+        match path.as_slice() {
+            ["healthz" | "livez" | "readyz"] => (StatusCode::OK, "text/plain", "ok".to_owned()),
+            ["metrics"] => {
+                match prometheus::TextEncoder::new().encode_to_string(&registry.gather()) {
+                    Ok(text) => (StatusCode::OK, "text/plain; version=0.0.4", text),
+                    Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+                }
+            }
+            ["engine", rest @ ..] => read(engine, rest, request.uri().query()).await,
+            _ => problem(
+                StatusCode::NOT_FOUND,
+                "there are /engine, /metrics and /healthz",
+            ),
+        }
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let kind = header::HeaderValue::from_static(kind);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+type Parts = (StatusCode, &'static str, String);
+
+async fn read(engine: &Engine, path: &[&str], query: Option<&str>) -> Parts {
+    let query = match Query::parse(query) {
+        Ok(query) => query,
+        Err(error) => return problem(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let get = |key: &str| query.get(key).map(str::to_owned);
+    match engine.read(path, &get).await {
+        Ok(Some(value)) => (StatusCode::OK, "application/json", value.to_string()),
+        Ok(None) => problem(StatusCode::NOT_FOUND, "the engine knows nothing of that"),
+        Err(error @ ReadError::BadQuestion(_)) => {
+            problem(StatusCode::BAD_REQUEST, &error.to_string())
+        }
+        Err(error @ ReadError::Engine(_)) => {
+            problem(StatusCode::SERVICE_UNAVAILABLE, &error.to_string())
+        }
+    }
+}
+
+fn problem(status: StatusCode, message: &str) -> Parts {
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "code": status.as_u16(), "message": message});
+    (status, "application/json", body.to_string())
+}

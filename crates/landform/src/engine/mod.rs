@@ -1,0 +1,101 @@
+//! The engine: inside `landform serve`, and as `landform engine` against another API.
+
+mod listener;
+mod view;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use landform_apiserver::{ApiServer, Identity, LocalService};
+use landform_engine::{Engine, hooks};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::AnyError;
+use crate::logging::{self, LogFormat};
+
+/// When the engine is told to stop, runs get this long to return.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Arguments of `landform engine`.
+#[derive(Args)]
+pub(crate) struct EngineArgs {
+    /// How to reach the API [default: KUBECONFIG, or ~/.kube/config, or the cluster that this runs in].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig.
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Where metrics and the engine's view can be read; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7444")]
+    listen: SocketAddr,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+/// The engine in the process of the API server: no socket between them.
+pub(crate) async fn start_in_process(server: &ApiServer) -> Result<Engine, AnyError> {
+    let service = LocalService::new(server.clone(), Identity::internal());
+    let client = Client::new(service, "default");
+    let engine = start(client, server.metrics_registry()).await?;
+    server.mount("engine", Arc::new(view::EngineView(engine.clone())));
+    Ok(engine)
+}
+
+async fn start(client: Client, registry: prometheus::Registry) -> Result<Engine, AnyError> {
+    hooks::install(&client).await?;
+    Ok(Engine::builder(client).metrics(registry).hooks().start()?)
+}
+
+pub(crate) fn run(args: EngineArgs) -> Result<ExitCode, AnyError> {
+    logging::start(args.log_format);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(run_alone(args));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    result
+}
+
+async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let client = connect(args.kubeconfig, args.context).await?;
+    let registry = prometheus::Registry::new();
+    let engine = start(client, registry.clone()).await?;
+    let (address, listening) = listener::listen(args.listen, engine.clone(), registry).await?;
+    println!("landform engine ready: http://{address}/engine http://{address}/metrics");
+    tokio::select! {
+        _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
+        _ = interrupt.recv() => tracing::info!("stopping: Ctrl-C"),
+    }
+    engine.stop(PATIENCE).await;
+    listening.abort();
+    tracing::info!("stopped");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn connect(file: Option<PathBuf>, context: Option<String>) -> Result<Client, AnyError> {
+    let options = KubeConfigOptions {
+        context,
+        ..KubeConfigOptions::default()
+    };
+    let config = match file {
+        Some(file) => {
+            let kubeconfig = Kubeconfig::read_from(&file)
+                .map_err(|error| format!("can't use the kubeconfig {}: {error}", file.display()))?;
+            kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?
+        }
+        None if options.context.is_some() => kube::Config::from_kubeconfig(&options).await?,
+        None => kube::Config::infer().await.map_err(|error| {
+            format!("no API was named: {error}; name one with --kubeconfig FILE")
+        })?,
+    };
+    Ok(Client::try_from(config)?)
+}
