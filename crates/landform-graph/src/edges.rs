@@ -39,7 +39,7 @@ impl Edges {
     /// Makes room for a node that has no edges.
     pub(crate) fn add_node(&mut self, node: NodeId) {
         if node.index() == self.first.len() {
-            self.first.push([NONE; 2]);
+            crate::push(&mut self.first, [NONE; 2]);
         } else {
             self.first[node.index()] = [NONE; 2];
         }
@@ -63,7 +63,7 @@ impl Edges {
             self.slots[slot as usize] = edge;
             slot
         } else {
-            self.slots.push(edge);
+            crate::push(&mut self.slots, edge);
             u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
         };
         self.append(from, slot, Side::Refs);

@@ -49,3 +49,12 @@ impl NodeId {
 
 /// The place of a list or a table where nothing is.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// Appends to a vector that grows by a quarter instead of doubling: there are as many of these as there
+/// are objects, and half of a large one would be air.
+pub(crate) fn push<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact((list.len() / 4).max(16));
+    }
+    list.push(item);
+}

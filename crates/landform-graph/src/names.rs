@@ -73,7 +73,7 @@ impl<K: Key> Names<K> {
             place = self.place(key, hash);
         }
         let id = self.free.pop().unwrap_or_else(|| {
-            self.keys.push(None);
+            crate::push(&mut self.keys, None);
             // Ids are 32 bits wide by design; four thousand million objects don't fit in memory.
             u32::try_from(self.keys.len() - 1).unwrap_or(NONE)
         });

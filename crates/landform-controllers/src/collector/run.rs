@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
 use landform_graph::NodeId;
@@ -19,8 +20,13 @@ use super::metrics::Metrics;
 use super::queue::{Outcome, Ticket};
 use super::state::State;
 
-/// So many requests are under way at once: enough that commits are shared.
-const AT_ONCE: usize = 128;
+/// So many requests are under way at once: enough that commits are shared, and few enough that a request
+/// of somebody else doesn't wait long for its turn.
+const AT_ONCE: usize = 32;
+
+/// Cycles are looked for when nothing has happened for this time: a long deletion is quiet for moments
+/// between an answer and its event, and must not pay for a search each time.
+const QUIET: Duration = Duration::from_millis(50);
 
 /// The garbage collector. [`Collector::run`] does the work; the rest shows it.
 #[derive(Clone)]
@@ -74,8 +80,13 @@ impl Shared {
     async fn work(self: &Arc<Self>) {
         let mut tasks = JoinSet::new();
         let mut working: HashMap<Id, Working> = HashMap::new();
+        let mut quiet_until = None;
         loop {
-            let next = self.start_work(&mut tasks, &mut working);
+            let retry = self.start_work(&mut tasks, &mut working);
+            let next = match self.look_for_cycles(&mut quiet_until) {
+                Some(at) => Some(retry.map_or(at, |retry| retry.min(at))),
+                None => retry,
+            };
             let wake = async {
                 match next {
                     Some(at) => tokio::time::sleep_until(at).await,
@@ -112,14 +123,6 @@ impl Shared {
                 return next;
             }
             let Some((node, ticket)) = state.queue.pop() else {
-                if state.queue.is_quiet() && state.cycles_unchecked {
-                    let found = cycles::free(&mut state);
-                    drop(state);
-                    if !found.is_empty() {
-                        self.recorder.report_cycles(found);
-                        continue;
-                    }
-                }
                 return next;
             };
             let Some(subject) = state.subject(node) else {
@@ -145,5 +148,28 @@ impl Shared {
             let task = tasks.spawn(act::act(job, decision));
             working.insert(task.id(), Working { node, ticket });
         }
+    }
+
+    /// Looks for cycles once nothing happens any more; returns when to ask again.
+    fn look_for_cycles(&self, quiet_until: &mut Option<Instant>) -> Option<Instant> {
+        let mut state = self.state.lock();
+        if !state.started || !state.cycles_unchecked || !state.queue.is_quiet() {
+            *quiet_until = None;
+            return None;
+        }
+        let now = Instant::now();
+        let until = *quiet_until.get_or_insert(now + QUIET);
+        if now < until {
+            return Some(until);
+        }
+        *quiet_until = None;
+        let found = cycles::free(&mut state);
+        drop(state);
+        if found.is_empty() {
+            return None;
+        }
+        self.recorder.report_cycles(found);
+        // Their members were queued: on with the work.
+        Some(now)
     }
 }

@@ -61,13 +61,17 @@ impl World {
         }
     }
 
-    fn service(&self) -> LocalService {
+    pub(crate) fn service(&self) -> LocalService {
         LocalService::new(self.server.clone(), Identity::internal())
     }
 
     /// Starts a collector.
     pub(crate) fn collect(&mut self) {
-        let client = kube::Client::new(self.service(), "default");
+        self.collect_with(kube::Client::new(self.service(), "default"));
+    }
+
+    /// Starts a collector with a client of its own.
+    pub(crate) fn collect_with(&mut self, client: kube::Client) {
         let collector = Collector::new(client, &self.server.metrics_registry());
         self.server.mount("deletion", collector.view());
         let task = tokio::spawn(collector.run());
@@ -81,6 +85,17 @@ impl World {
     }
 
     pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        let (code, bytes) = self.send_raw(method, path, body).await;
+        (code, serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    /// An answer that isn't JSON.
+    pub(crate) async fn text(&self, path: &str) -> String {
+        let (_, bytes) = self.send_raw(Method::GET, path, &Value::Null).await;
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    async fn send_raw(&self, method: Method, path: &str, body: &Value) -> (u16, Bytes) {
         let form = match method {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
@@ -101,7 +116,7 @@ impl World {
             .unwrap();
         let code = response.status().as_u16();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        (code, serde_json::from_slice(&bytes).unwrap_or_default())
+        (code, bytes)
     }
 
     pub(crate) async fn get(&self, path: &str) -> (u16, Value) {

@@ -1,7 +1,16 @@
 //! Custom kinds that come and go while the collector runs, and kinds that can't be listed.
 
-use http::Method;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{Method, Request, Response};
+use landform_apiserver::{Body, LocalService};
+use landform_store::memory::MemoryStore;
 use serde_json::{Value, json};
+use tower::Service;
 
 use crate::harness::{MAPS, World};
 
@@ -101,6 +110,60 @@ async fn g6_a_definition_that_is_deleted_while_its_objects_are_collected_ends() 
     world
         .until("the end of the definition", async || {
             (world.get(&path).await.0 == 404).then_some(())
+        })
+        .await;
+}
+
+/// A way to the server on which secrets can't be listed or watched.
+#[derive(Clone)]
+struct WithoutSecrets {
+    inner: LocalService,
+    broken: Arc<AtomicBool>,
+}
+
+impl Service<Request<kube::client::Body>> for WithoutSecrets {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<kube::client::Body>) -> Self::Future {
+        if self.broken.load(Ordering::SeqCst) && request.uri().path() == "/api/v1/secrets" {
+            // The server refuses a selector that it can't read.
+            *request.uri_mut() = "/api/v1/secrets?labelSelector=((".parse().unwrap();
+        }
+        let mut inner = self.inner.clone();
+        Box::pin(async move { inner.call(request).await })
+    }
+}
+
+#[tokio::test]
+async fn g5_a_kind_whose_list_fails_waits_while_others_go_on() {
+    let mut world = World::on(Arc::new(MemoryStore::new())).await;
+    let broken = Arc::new(AtomicBool::new(true));
+    let service = WithoutSecrets {
+        inner: world.service(),
+        broken: broken.clone(),
+    };
+    world.make("owner", &[]).await;
+    world.make("child", &["owner"]).await;
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    secret["metadata"]["ownerReferences"] = world.references(&["owner"]).await;
+    assert_eq!(world.send(Method::POST, secrets, &secret).await.0, 201);
+    world.collect_with(kube::Client::new(service, "default"));
+    world.delete("owner", None).await;
+    world.left(&[]).await;
+    let view = world.read("/apis/landform.dev/v1alpha1/deletion").await;
+    assert_eq!(view["failingKinds"][0]["resource"], "secrets", "{view}");
+    assert_eq!(world.get(&format!("{secrets}/s")).await.0, 200);
+    broken.store(false, Ordering::SeqCst);
+    world
+        .until("the end of the secret", async || {
+            (world.get(&format!("{secrets}/s")).await.0 == 404).then_some(())
         })
         .await;
 }

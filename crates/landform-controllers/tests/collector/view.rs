@@ -160,3 +160,23 @@ async fn g14_the_preview_shows_what_goes_what_is_shared_and_what_will_hold_it_up
         .await;
     assert_eq!(code, 400);
 }
+
+#[tokio::test]
+async fn the_metrics_count_what_went_and_show_what_waits() {
+    let mut world = World::start().await;
+    world.make("a", &[]).await;
+    world.make("b", &["a"]).await;
+    world.make_held("c", &["b"], &["x.io/hold"]).await;
+    world.delete("a", None).await;
+    world.left(&["a*", "b*", "c*"]).await;
+    let text = world.text("/metrics").await;
+    for line in [
+        "landform_collector_waiting 3",
+        "landform_collector_graph_edges 2",
+        "landform_collector_queue_length 0",
+        "landform_collector_marked_total 2",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    }
+    assert!(text.contains("landform_collector_oldest_waiting_seconds "));
+}

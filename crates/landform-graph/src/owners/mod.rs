@@ -244,7 +244,7 @@ impl<T> OwnerGraph<T> {
                 gone: false,
             };
             if node.index() == self.nodes.len() {
-                self.nodes.push(empty);
+                crate::push(&mut self.nodes, empty);
             } else {
                 self.nodes[node.index()] = empty;
             }
