@@ -281,3 +281,13 @@ async fn g4_a_fault_free_run_writes_each_object_at_most_twice() {
     }
     assert!(writes.values().all(|count| *count <= 2), "{writes:?}");
 }
+
+#[tokio::test]
+async fn g1_an_owner_learns_nothing_of_its_dependents_by_itself() {
+    let world = World::start().await;
+    let before = world.make("owner", &[]).await;
+    let child = world.make("child", &["owner"]).await;
+    assert_eq!(child["metadata"]["ownerReferences"][0]["name"], "owner");
+    let after = world.read(&format!("{MAPS}/owner")).await;
+    assert_eq!(after, before, "it was not written, and lists nobody");
+}
