@@ -8,6 +8,7 @@ pub mod picture;
 pub mod process;
 pub mod repository;
 pub mod rules;
+pub mod sim;
 pub mod sources;
 pub mod test;
 pub mod tools;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, crash, fuzz, picture, rules, test};
+use xtask::{bench, crash, fuzz, picture, rules, sim, test};
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     Picture,
     /// Run the benchmarks in a release build.
     Bench(bench::Arguments),
+    /// Run random scenarios with faults on the simulated control plane, in a release build.
+    Sim(sim::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Picture => picture::run(),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Sim(arguments) => sim::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

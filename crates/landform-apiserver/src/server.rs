@@ -17,7 +17,8 @@ use futures::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::BodyExt;
 use landform_store::Store;
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use crate::body::Body;
 use crate::environment::{Environment, SystemEnvironment};
@@ -106,7 +107,9 @@ pub(crate) struct Shared {
     pub(crate) announced_owners: crate::verbs::Announced,
     reads: Semaphore,
     writes: Semaphore,
-    stopping: watch::Sender<bool>,
+    /// Wakes those who wait in their order; a `watch` channel would shuffle them, and no simulation of
+    /// the server could be repeated.
+    stopping: CancellationToken,
 }
 
 /// A request, taken apart.
@@ -151,7 +154,7 @@ impl ApiServer {
                 views: crate::view::Views::default(),
                 definitions: Mutex::new(()),
                 announced_owners: crate::verbs::Announced::default(),
-                stopping: watch::Sender::new(false),
+                stopping: CancellationToken::new(),
             }),
         };
         server.load_definitions().await?;
@@ -161,7 +164,7 @@ impl ApiServer {
 
     /// Ends all watches, so that clients reconnect elsewhere or later. New ones are refused.
     pub fn stop(&self) {
-        self.shared.stopping.send_replace(true);
+        self.shared.stopping.cancel();
     }
 
     /// Where the other parts of the process register their metrics: `/metrics` shows them all.
@@ -172,11 +175,7 @@ impl ApiServer {
 
     /// Resolves when [`ApiServer::stop`] is called.
     pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
-        let mut receiver = self.shared.stopping.subscribe();
-        async move {
-            // An error means that the server is gone, which is a stop as well.
-            let _ = receiver.wait_for(|stopping| *stopping).await;
-        }
+        self.shared.stopping.clone().cancelled_owned()
     }
 
     /// Answers one request.
@@ -243,7 +242,7 @@ impl ApiServer {
             body,
             identity,
         };
-        if is_watch && *self.shared.stopping.borrow() {
+        if is_watch && self.shared.stopping.is_cancelled() {
             return Err(
                 ApiError::new(Reason::ServiceUnavailable, "the server is shutting down")
                     .retry_after(1),

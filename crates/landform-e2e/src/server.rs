@@ -32,16 +32,27 @@ impl Server {
     #[must_use]
     pub fn start() -> Self {
         let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
-        Self::start_in(home, "127.0.0.1:0")
+        Self::start_in(home, "127.0.0.1:0", &[])
     }
 
-    fn start_in(home: TempDir, listen: &str) -> Self {
+    /// Starts a server with more arguments; a restart forgets them.
+    ///
+    /// # Panics
+    /// When it doesn't become ready in time.
+    #[must_use]
+    pub fn start_with(arguments: &[&str]) -> Self {
+        let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
+        Self::start_in(home, "127.0.0.1:0", arguments)
+    }
+
+    fn start_in(home: TempDir, listen: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(landform());
         command
             .arg("serve")
             .arg("--data-dir")
             .arg(home.path().join("data"));
         command.args(["--listen", listen, "--store", "embedded"]);
+        command.args(arguments);
         command.env("HOME", home.path()).env_remove("KUBECONFIG");
         command
             .stdin(Stdio::null())
@@ -142,7 +153,7 @@ impl Server {
         let placeholder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
         let home = std::mem::replace(&mut self.home, placeholder);
         meanwhile(&home.path().join("data"));
-        Self::start_in(home, &listen)
+        Self::start_in(home, &listen, &[])
     }
 }
 

@@ -16,18 +16,27 @@ use landform_api::GroupKind;
 use landform_api::kind::split_api_version;
 use landform_schedule::{RunId, Version};
 use serde::Deserialize;
+use tokio_util::task::TaskTracker;
 
 use crate::message::{Inbox, Message, WriteTarget, Written};
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A client whose writes are known as those of one run. `path` is that of the run's own object.
-pub(crate) fn of_run(client: &Client, inbox: &Inbox, run: RunId, path: Arc<str>) -> Client {
+/// A client whose writes are known as those of one run. `path` is that of the run's own object. Writes
+/// that were begun are in `writes` until they have ended, even when the run doesn't wait for them.
+pub(crate) fn of_run(
+    client: &Client,
+    inbox: &Inbox,
+    run: RunId,
+    path: Arc<str>,
+    writes: &TaskTracker,
+) -> Client {
     let service = OwnWrites {
         client: client.clone(),
         inbox: inbox.clone(),
         run,
         path,
+        writes: writes.clone(),
     };
     Client::new(service, client.default_namespace())
 }
@@ -37,6 +46,7 @@ struct OwnWrites {
     inbox: Inbox,
     run: RunId,
     path: Arc<str>,
+    writes: TaskTracker,
 }
 
 impl tower::Service<Request<Body>> for OwnWrites {
@@ -58,7 +68,10 @@ impl tower::Service<Request<Body>> for OwnWrites {
         }
         let target = target(&self.path, request.uri().path());
         let mut report = Report::begin(self.inbox.clone(), self.run, target);
-        Box::pin(async move {
+        // A task of its own: a cancelled run drops what it waits for, but the API carries out what it was
+        // sent, perhaps much later. The run has returned only when that is over; otherwise the write
+        // could come after those of the next run, and win.
+        let write = self.writes.spawn(async move {
             let response = client.send(request).await?;
             let (parts, body) = response.into_parts();
             let bytes = body.collect().await?.to_bytes();
@@ -67,7 +80,8 @@ impl tower::Service<Request<Body>> for OwnWrites {
             }
             drop(report);
             Ok(Response::from_parts(parts, Body::from(bytes)))
-        })
+        });
+        Box::pin(async move { write.await? })
     }
 }
 

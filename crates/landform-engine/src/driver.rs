@@ -333,7 +333,7 @@ impl Driver {
         self.metrics.stuck.set(gauge(stuck));
     }
 
-    fn note(&mut self, key: Key, event: TraceEvent) {
+    pub(crate) fn note(&mut self, key: Key, event: TraceEvent) {
         tracing::debug!(object = %key, "{event}");
         self.trace.add(TraceEntry {
             at_ms: self.clock.now_ms(),

@@ -16,6 +16,7 @@ use crate::kinds::{Kind, Known, Reading, Task, group_kind, guarded, version_of};
 use crate::message::SourceEvent;
 use crate::reconciler::{Reconciler, Ref};
 use crate::source::Source;
+use crate::trace::TraceEvent;
 
 /// An object that was seen before all the kinds were known that it needs.
 pub(crate) struct Parked(Box<DynamicObject>);
@@ -243,6 +244,7 @@ impl Driver {
         }
         self.echoes.forget(&key);
         self.waiting_for.remove(&key);
+        self.note(key.clone(), TraceEvent::Gone);
         self.events.push(Event::Gone { key });
     }
 

@@ -11,6 +11,7 @@ use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
 use landform_schedule::{Phase, Reason, Retry, RunId};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::client;
 use crate::clock::{Clock, millis, read_time, write_time};
@@ -73,7 +74,10 @@ struct Ending {
 impl Run {
     /// Runs the reconciler. Never panics: a panic is an error of the object.
     pub(crate) async fn carry_out(self) -> Returned {
-        let attempt = AssertUnwindSafe(self.attempt()).catch_unwind().await;
+        let writes = TaskTracker::new();
+        let attempt = AssertUnwindSafe(self.attempt(&writes)).catch_unwind().await;
+        writes.close();
+        writes.wait().await;
         let result = attempt.unwrap_or_else(|panic| Err(panicked(&self.key, &*panic)));
         match result {
             Ok(ending) => Returned {
@@ -86,13 +90,13 @@ impl Run {
         }
     }
 
-    async fn attempt(&self) -> Result<Ending, Failure> {
+    async fn attempt(&self, writes: &TaskTracker) -> Result<Ending, Failure> {
         let nothing = Ending {
             done: true,
             recheck_at_ms: None,
             waiting_for: None,
         };
-        let own = client::of_run(&self.client, &self.inbox, self.id, self.path());
+        let own = client::of_run(&self.client, &self.inbox, self.id, self.path(), writes);
         let Some(object) = self.read().await? else {
             return Ok(nothing);
         };

@@ -55,6 +55,8 @@ pub enum TraceEvent {
     Cyclic(Arc<str>),
     /// It is part of a cycle no more.
     CycleBroken,
+    /// It doesn't exist any more.
+    Gone,
 }
 
 /// How a run ended.
@@ -112,6 +114,7 @@ impl fmt::Display for TraceEvent {
             Self::Stuck(run) => write!(f, "run {run} ignores that it was cancelled"),
             Self::Cyclic(path) => write!(f, "in a cycle: {path}"),
             Self::CycleBroken => f.write_str("in a cycle no more"),
+            Self::Gone => f.write_str("is gone"),
         }
     }
 }

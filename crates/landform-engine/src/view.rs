@@ -383,6 +383,7 @@ impl From<&TraceEntry> for TraceView {
             TraceEvent::Stuck(_) => "Stuck",
             TraceEvent::Cyclic(_) => "Cyclic",
             TraceEvent::CycleBroken => "CycleBroken",
+            TraceEvent::Gone => "Gone",
         };
         Self {
             time: write_time(entry.at_ms),

@@ -73,6 +73,7 @@ impl ApiServer {
     pub async fn keep_house(self) {
         let stopped = self.stopped();
         tokio::select! {
+            biased;
             () = stopped => {}
             () = self.keep_house_forever() => {}
         }

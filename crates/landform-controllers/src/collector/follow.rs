@@ -1,6 +1,6 @@
 //! Following the kinds: list, then watch, metadata only; new kinds as they appear.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl Shared {
     /// Follows every kind there is, for ever.
     pub(super) async fn follow_kinds(self: Arc<Self>) {
         let mut tasks = JoinSet::new();
-        let mut followed: HashMap<KindId, AbortHandle> = HashMap::new();
+        let mut followed: BTreeMap<KindId, AbortHandle> = BTreeMap::new();
         loop {
             match kinds::discover(&self.client).await {
                 Ok(found) => self.follow_found(&mut tasks, &mut followed, found.into_values()),
@@ -42,7 +42,7 @@ impl Shared {
     fn follow_found(
         self: &Arc<Self>,
         tasks: &mut JoinSet<()>,
-        followed: &mut HashMap<KindId, AbortHandle>,
+        followed: &mut BTreeMap<KindId, AbortHandle>,
         found: impl Iterator<Item = Kind>,
     ) {
         let mut gone = std::mem::take(followed);

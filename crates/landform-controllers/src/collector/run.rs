@@ -93,7 +93,9 @@ impl Shared {
                     None => std::future::pending().await,
                 }
             };
+            // In this order, so that a simulation does the same twice.
             tokio::select! {
+                biased;
                 Some(ended) = tasks.join_next_with_id() => {
                     let (id, outcome) = match ended {
                         Ok((id, outcome)) => (id, outcome),

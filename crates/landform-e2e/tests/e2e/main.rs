@@ -6,6 +6,7 @@
 )]
 
 mod custom_resources;
+mod engine_elsewhere;
 mod in_process;
 mod kopf_operator;
 mod kube_rs;
@@ -20,6 +21,7 @@ mod kubectl_wait;
 mod landform_delete;
 mod lifecycle;
 mod python_client;
+mod reconciler_python;
 
 /// A ConfigMap with one label and some data.
 fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
@@ -34,7 +34,7 @@ impl HttpHook {
         if !known || url.host().is_none_or(str::is_empty) {
             return Err(problem("must be an http or https URL".to_owned()));
         }
-        let client = client().map_err(|error| problem(error.to_string()))?;
+        let client = client(&url).map_err(|error| problem(error.to_string()))?;
         Ok(Self { url, client })
     }
 
@@ -86,24 +86,23 @@ impl fmt::Display for HttpHook {
     }
 }
 
-/// One pool of connections for all hooks.
-fn client() -> Result<HttpClient, rustls::Error> {
-    static CLIENT: OnceLock<HttpClient> = OnceLock::new();
-    if let Some(client) = CLIENT.get() {
-        return Ok(client.clone());
-    }
+/// A client with a pool of connections of its own.
+fn client(url: &Uri) -> Result<HttpClient, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_platform_verifier()?
-        .with_no_client_auth();
+        .with_safe_default_protocol_versions()?;
+    // A system without certificates is no reason to refuse URLs that need none.
+    let tls = if url.scheme_str() == Some("https") {
+        tls.with_platform_verifier()?
+    } else {
+        tls.with_root_certificates(rustls::RootCertStore::empty())
+    };
     let connector = hyper_rustls::HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
+        .with_tls_config(tls.with_no_client_auth())
         .https_or_http()
         .enable_http1()
         .build();
-    let client = Client::builder(TokioExecutor::new()).build(connector);
-    Ok(CLIENT.get_or_init(|| client).clone())
+    Ok(Client::builder(TokioExecutor::new()).build(connector))
 }
 
 fn failed(error: legacy::Error) -> CallError {

@@ -44,6 +44,9 @@ pub(crate) struct ServeArgs {
     /// Where objects are stored.
     #[arg(long, value_enum, default_value_t = StoreKind::Embedded)]
     store: StoreKind,
+    /// Only serve the API: reconcilers run elsewhere, with `landform engine`.
+    #[arg(long)]
+    without_engine: bool,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -93,7 +96,11 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
         .kubeconfig
         .unwrap_or_else(|| data_dir.join("kubeconfig"));
     let kubeconfig = kubeconfig::write(&kubeconfig, address, &pki)?;
-    let engine = engine::start_in_process(&server).await?;
+    let engine = if args.without_engine {
+        None
+    } else {
+        Some(engine::start_in_process(&server).await?)
+    };
     let house = tokio::spawn(server.clone().keep_house());
     let collector = tokio::spawn(collector(&server).run());
     let listening = listener::Listening::start(listener, server.clone(), &pki)?;
@@ -106,7 +113,9 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
         _ = interrupt.recv() => tracing::info!("stopping: Ctrl-C"),
     }
     // Runs are told first: they may still write what they know.
-    engine.stop(PATIENCE / 4).await;
+    if let Some(engine) = engine {
+        engine.stop(PATIENCE / 4).await;
+    }
     server.stop();
     listening.finish(PATIENCE).await;
     // What these are at is cut short, and done again after the next start.

@@ -162,3 +162,31 @@ async fn a_path_that_can_not_be_read_shows_on_the_reconciler() {
         "{message}"
     );
 }
+
+#[tokio::test]
+async fn a_status_for_a_kind_without_one_is_an_error_that_says_so() {
+    let mut hook = HookServer::start().await;
+    let mut stage = Stage::new().await;
+    let more = json!({"for": {"version": "v1", "kind": "Secret"}, "refs": []});
+    stage
+        .reconciler("secrets", spec(json!({"url": hook.url()}), more))
+        .await;
+    stage.standing("secrets", "True", "Registered").await;
+    let secrets = ApiResource::from_gvk(&KubeKind::gvk("", "v1", "Secret"));
+    let secrets: kube::Api<DynamicObject> =
+        kube::Api::default_namespaced_with(stage.world.client.clone(), &secrets);
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    let secret = serde_json::from_value(secret).unwrap();
+    secrets
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    hook.call_for("s")
+        .await
+        .answer(json!({"status": {"ok": true}}));
+    let error = stage.failure_of("s").await;
+    assert!(
+        error.contains("its kind Secret has no subresource status"),
+        "{error}"
+    );
+}

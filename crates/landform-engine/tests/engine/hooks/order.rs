@@ -137,3 +137,16 @@ async fn only_so_many_calls_are_made_at_once() {
     let third = hook.next().await;
     assert!(!names.contains(&third.name().to_owned()), "{names:?}");
 }
+
+#[tokio::test]
+async fn r2_r8_a_hook_is_told_the_former_name() {
+    let mut hook = HookServer::start().await;
+    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    let renamed = json!({"landform.dev/renamed-from": "a"});
+    stage.world.create_with("b", renamed, json!({})).await;
+    let call = hook.call_for("b").await;
+    assert_eq!(call.request["renamedFrom"], "a");
+    assert_eq!(call.request["reason"], "renamed");
+    call.answer(json!({}));
+    stage.success_of("b").await;
+}

@@ -1,0 +1,181 @@
+//! A user: does what was asked, patiently, whatever goes wrong on the way.
+//!
+//! Everything that a user does may be done twice: an answer may be lost, and a crash may come
+//! before the user hears of success. So each action looks at what is there and does what is left.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client};
+use crate::process::Process;
+
+/// The pause before something is tried again.
+const PAUSE: Duration = Duration::from_millis(700);
+/// So often something is tried. With an hour of retries no fault is an excuse.
+const TRIES: usize = 5_000;
+
+/// Names an object: its kind, its namespace and its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// Group and version.
+    pub api_version: String,
+    /// The kind, as in `ConfigMap`.
+    pub kind: String,
+    /// Empty for objects of the cluster.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl ObjectName {
+    /// The name of an object as it is written down. Without a namespace it is in `default`, if its
+    /// kind has namespaces.
+    #[must_use]
+    pub fn of(object: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let namespace = text(&object["metadata"]["namespace"]);
+        Self {
+            api_version: text(&object["apiVersion"]),
+            kind: text(&object["kind"]),
+            namespace: if namespace.is_empty() {
+                "default".into()
+            } else {
+                namespace
+            },
+            name: text(&object["metadata"]["name"]),
+        }
+    }
+}
+
+/// Something that a user wants.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wish {
+    /// The object exists and has everything that is written here; maps are merged, `null` removes.
+    /// One that is being deleted is waited for, and made anew.
+    Applied(Value),
+    /// The object is marked for deletion, or gone.
+    Deleted(ObjectName),
+}
+
+/// Does what a user wishes.
+///
+/// # Errors
+/// When it can't be done: a refusal that no retry changes, or no end of failures.
+pub async fn grant(process: &Process, client: &Client, wish: &Wish) -> Result<(), String> {
+    for _ in 0..TRIES {
+        let tried = match wish {
+            Wish::Applied(object) => apply(process, client, object).await,
+            Wish::Deleted(name) => delete(process, client, name).await,
+        };
+        match tried? {
+            Tried::Done => return Ok(()),
+            Tried::Again => tokio::time::sleep(PAUSE).await,
+        }
+    }
+    Err(format!("no success after {TRIES} tries: {wish:?}"))
+}
+
+enum Tried {
+    Done,
+    Again,
+}
+
+/// Sorts answers: success, worth another try, or hopeless.
+fn judge(answer: Result<Answer, crate::network::ConnectionLost>) -> Result<Option<Answer>, String> {
+    match answer {
+        Ok(answer) if answer.is_success() => Ok(Some(answer)),
+        Ok(answer) if matches!(answer.code, 400 | 403 | 405 | 422) => {
+            Err(format!("refused: {} {}", answer.code, answer.value))
+        }
+        Ok(_) | Err(_) => Ok(None),
+    }
+}
+
+async fn apply(process: &Process, client: &Client, object: &Value) -> Result<Tried, String> {
+    let name = ObjectName::of(object);
+    let place = place(process, &name).await?;
+    let path = format!("{}/{}", place, name.name);
+    let Ok(found) = client.send(Method::GET, &path, None).await else {
+        return Ok(Tried::Again);
+    };
+    let answer = match found.code {
+        404 => client.send(Method::POST, &place, Some(object)).await,
+        200 if found.value["metadata"]["deletionTimestamp"].is_string() => {
+            return Ok(Tried::Again);
+        }
+        200 => {
+            let mut wanted = found.value.clone();
+            merge(&mut wanted, object);
+            if wanted == found.value {
+                return Ok(Tried::Done);
+            }
+            client.send(Method::PUT, &path, Some(&wanted)).await
+        }
+        _ => return Ok(Tried::Again),
+    };
+    Ok(match judge(answer)? {
+        Some(_) => Tried::Done,
+        None => Tried::Again,
+    })
+}
+
+async fn delete(process: &Process, client: &Client, name: &ObjectName) -> Result<Tried, String> {
+    let path = format!("{}/{}", place(process, name).await?, name.name);
+    match client.send(Method::DELETE, &path, None).await {
+        Ok(answer) if answer.code == 404 => Ok(Tried::Done),
+        answer => Ok(match judge(answer)? {
+            Some(_) => Tried::Done,
+            None => Tried::Again,
+        }),
+    }
+}
+
+/// Merges as a merge patch does.
+fn merge(into: &mut Value, from: &Value) {
+    let Value::Object(fields) = from else {
+        *into = from.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    if let Value::Object(target) = into {
+        for (name, value) in fields {
+            if value.is_null() {
+                target.remove(name);
+            } else {
+                merge(target.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+    }
+}
+
+/// The path of the objects of a kind, in the object's namespace: asked of discovery, as any client does.
+///
+/// # Errors
+/// When there is no such kind.
+pub(crate) async fn place(process: &Process, name: &ObjectName) -> Result<String, String> {
+    let root = if name.api_version.contains('/') {
+        format!("/apis/{}", name.api_version)
+    } else {
+        format!("/api/{}", name.api_version)
+    };
+    let resources = process.peek(&root).await;
+    let found = resources["resources"].as_array().and_then(|resources| {
+        resources.iter().find(|resource| {
+            let plural = resource["name"].as_str().unwrap_or_default();
+            resource["kind"] == *name.kind && !plural.contains('/')
+        })
+    });
+    let Some(resource) = found else {
+        return Err(format!("no kind {} in {}", name.kind, name.api_version));
+    };
+    let plural = resource["name"].as_str().unwrap_or_default();
+    Ok(if resource["namespaced"] == true {
+        format!("{root}/namespaces/{}/{plural}", name.namespace)
+    } else {
+        format!("{root}/{plural}")
+    })
+}

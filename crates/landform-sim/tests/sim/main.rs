@@ -1,0 +1,8 @@
+//! The simulations that CI runs.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod api;
+mod every_write;
+mod nodes;
+mod scenarios;
+mod seeds;
