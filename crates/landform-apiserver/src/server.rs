@@ -103,6 +103,8 @@ pub(crate) struct Shared {
     pub(crate) views: crate::view::Views,
     /// Writes of definitions happen one after the other: each changes the set of kinds.
     pub(crate) definitions: Mutex<()>,
+    /// Owners that writes under way are about to add.
+    pub(crate) announced_owners: crate::verbs::Announced,
     reads: Semaphore,
     writes: Semaphore,
     /// Wakes those who wait in their order; a `watch` channel would shuffle them, and no simulation of
@@ -151,6 +153,7 @@ impl ApiServer {
                 recent_lines: crate::verbs::RecentLines::default(),
                 views: crate::view::Views::default(),
                 definitions: Mutex::new(()),
+                announced_owners: crate::verbs::Announced::default(),
                 stopping: CancellationToken::new(),
             }),
         };

@@ -1,6 +1,6 @@
 //! `landform-bench`: measures the real binary, beside a real etcd on the same disk.
 //!
-//! Reading order: `api.rs` and `engine/` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
+//! Reading order: `api.rs`, `gc.rs` and `engine/` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
 //! start what is measured; `client.rs` and `load.rs` drive it; `disk.rs`, `writes.rs`, `reads.rs`,
 //! `watches.rs` and `memory.rs` each measure one thing; `report.rs` judges and writes it down.
 
@@ -15,6 +15,7 @@ mod client;
 mod disk;
 mod engine;
 mod etcd;
+mod gc;
 mod load;
 mod memory;
 mod process;
@@ -44,6 +45,8 @@ enum Benchmark {
     Api(api::Arguments),
     /// The engine: its machine alone, and through the whole stack.
     Engine(engine::Arguments),
+    /// The garbage collector: fans, chains and trees.
+    Gc(gc::Arguments),
 }
 
 /// Anything that ends the benchmark early.
@@ -68,6 +71,7 @@ impl Benchmark {
         match self {
             Self::Api(arguments) => arguments.quick,
             Self::Engine(arguments) => arguments.quick,
+            Self::Gc(arguments) => arguments.quick,
         }
     }
 
@@ -75,6 +79,7 @@ impl Benchmark {
         match self {
             Self::Api(arguments) => api::run(arguments).await,
             Self::Engine(arguments) => engine::run(arguments).await,
+            Self::Gc(arguments) => gc::run(arguments).await,
         }
     }
 }

@@ -39,7 +39,7 @@ impl Edges {
     /// Makes room for a node that has no edges.
     pub(crate) fn add_node(&mut self, node: NodeId) {
         if node.index() == self.first.len() {
-            self.first.push([NONE; 2]);
+            crate::push(&mut self.first, [NONE; 2]);
         } else {
             self.first[node.index()] = [NONE; 2];
         }
@@ -49,8 +49,8 @@ impl Edges {
         self.slots.len() - self.free.len()
     }
 
-    /// Adds an edge that isn't there yet, behind the others in both lists.
-    pub(crate) fn add(&mut self, from: NodeId, to: NodeId) {
+    /// Adds an edge that isn't there yet, behind the others in both lists; returns its slot.
+    pub(crate) fn add(&mut self, from: NodeId, to: NodeId) -> u32 {
         let edge = Edge {
             from,
             to,
@@ -63,11 +63,19 @@ impl Edges {
             self.slots[slot as usize] = edge;
             slot
         } else {
-            self.slots.push(edge);
+            crate::push(&mut self.slots, edge);
             u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
         };
         self.append(from, slot, Side::Refs);
         self.append(to, slot, Side::Dependents);
+        slot
+    }
+
+    /// The bytes that are allocated for all this.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Edge>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.first.capacity() * size_of::<[u32; 2]>()
     }
 
     /// Removes the edge in a slot.
@@ -169,6 +177,13 @@ impl Iterator for Refs<'_> {
 pub struct Dependents<'a> {
     edges: &'a Edges,
     at: u32,
+}
+
+impl Dependents<'_> {
+    /// The slot of the edge that comes next, or [`NONE`].
+    pub(crate) fn slot(&self) -> u32 {
+        self.at
+    }
 }
 
 impl Iterator for Dependents<'_> {

@@ -5,6 +5,8 @@
 //! while edges come and go. Nothing here recurses and nothing iterates a hash table, so a chain of a
 //! million objects is fine and the same calls always give the same answers.
 //!
+//! [`owners`] is the other graph, of owners and dependents, for the garbage collector.
+//!
 //! Invariants, which [`ReferenceGraph::verify`] computes the naive way:
 //! - an edge is in the refs of its source and in the dependents of its target, once;
 //! - nodes are in the same unit exactly when they reach each other;
@@ -15,6 +17,7 @@ mod graph;
 mod insert;
 mod names;
 mod order;
+pub mod owners;
 mod units;
 mod verify;
 
@@ -46,3 +49,12 @@ impl NodeId {
 
 /// The place of a list or a table where nothing is.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// Appends to a vector that grows by a quarter instead of doubling: there are as many of these as there
+/// are objects, and half of a large one would be air.
+pub(crate) fn push<T>(list: &mut Vec<T>, item: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact((list.len() / 4).max(16));
+    }
+    list.push(item);
+}

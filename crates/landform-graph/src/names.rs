@@ -45,6 +45,13 @@ impl<K: Key> Names<K> {
         self.keys.len()
     }
 
+    /// The bytes that are allocated for all this, without what the keys themselves point to.
+    pub(crate) fn bytes(&self) -> usize {
+        self.keys.capacity() * size_of::<Option<K>>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.table.capacity() * size_of::<Entry>()
+    }
+
     pub(crate) fn key(&self, id: NodeId) -> Option<&K> {
         self.keys.get(id.index())?.as_ref()
     }
@@ -66,7 +73,7 @@ impl<K: Key> Names<K> {
             place = self.place(key, hash);
         }
         let id = self.free.pop().unwrap_or_else(|| {
-            self.keys.push(None);
+            crate::push(&mut self.keys, None);
             // Ids are 32 bits wide by design; four thousand million objects don't fit in memory.
             u32::try_from(self.keys.len() - 1).unwrap_or(NONE)
         });

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::Request;
 use http_body_util::{BodyExt as _, Empty};
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
+use landform_controllers::collector::Collector;
 use landform_store::Store;
 use serde_json::Value;
 
@@ -63,7 +64,10 @@ impl Process {
         let server =
             ApiServer::start_in(Arc::new(store) as Arc<dyn Store>, config, environment).await?;
         tokio::spawn(server.clone().keep_house());
-        tokio::spawn(server.clone().collect());
+        let service = LocalService::new(server.clone(), Identity::internal());
+        let client = kube::Client::new(service, "default");
+        let collector = Collector::new(client, &server.metrics_registry());
+        tokio::spawn(collector.run());
         Ok(Self {
             server,
             surroundings: surroundings.clone(),

@@ -7,6 +7,7 @@
 )]
 
 mod data_dir;
+mod delete;
 mod engine;
 mod logging;
 mod serve;
@@ -37,6 +38,8 @@ struct Cli {
 enum Command {
     /// Runs the API server until it is told to stop (SIGTERM or Ctrl-C).
     Serve(serve::ServeArgs),
+    /// Deletes an object and what depends on it, after showing what that is.
+    Delete(delete::DeleteArgs),
     /// Runs reconcilers against another API: a cluster's, or another Landform's.
     Engine(engine::EngineArgs),
     /// Looks after the data on disk: check, backup, restore, compact.
@@ -47,6 +50,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
+        Command::Delete(args) => delete::run(args),
         Command::Engine(args) => engine::run(args),
         Command::Store(command) => store::run(command),
     };

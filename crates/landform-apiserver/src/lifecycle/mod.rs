@@ -4,7 +4,6 @@
 //! One task follows the store's log and looks again at whatever an event may have moved on. Nothing
 //! polls; a restart begins by looking at every namespace and definition once.
 
-mod collector;
 mod content;
 mod definitions;
 mod namespaces;

@@ -68,20 +68,25 @@ impl ApiServer {
         let prefix = format!("{name}/");
         let kinds = self.shared.registry.kinds();
         let mut left = Vec::new();
+        let mut failures = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
         for resource in kinds.preferred().filter(|resource| resource.namespaced) {
             if seen.insert(resource.bucket.clone()) {
-                left.extend(self.empty(resource, &prefix).await?);
+                match self.empty(resource, &prefix).await {
+                    Ok(some) => left.extend(some),
+                    // Others go on; what failed is told, and tried again with the next change.
+                    Err(error) => failures.push(format!("{}: {error}", resource.bucket)),
+                }
             }
         }
-        let done = left.is_empty();
+        let done = left.is_empty() && failures.is_empty();
         let part = if done { Part::Finalize } else { Part::Status };
         let place = Place {
             resource: self.namespaces(),
             namespace: String::new(),
             name: Some(name),
         };
-        let conditions = remaining(&left);
+        let conditions = remaining(&left, &failures);
         let now = self.now();
         let result = self
             .modify(&place, part, &WRITE, Vec::new(), |shown, _| {
@@ -115,8 +120,16 @@ fn drop_own_finalizer(object: &mut Object) {
     }
 }
 
-/// Why a namespace is still there: type, reason, message of each condition.
-fn remaining(left: &[Left]) -> [(&'static str, &'static str, String); 2] {
+/// One condition: its type, whether it holds, and why.
+struct Condition {
+    kind: &'static str,
+    holds: bool,
+    reason: &'static str,
+    message: String,
+}
+
+/// Why a namespace is still there, in the conditions that Kubernetes documents.
+fn remaining(left: &[Left], failures: &[String]) -> [Condition; 5] {
     let content: Vec<String> = left
         .iter()
         .map(|left| format!("{} has {} resource instances", left.resource, left.count))
@@ -129,35 +142,79 @@ fn remaining(left: &[Left]) -> [(&'static str, &'static str, String); 2] {
         .iter()
         .map(|(finalizer, count)| format!("{finalizer} in {count} resource instances"))
         .collect();
+    let condition =
+        |kind, texts: &[String], reasons: (&'static str, &'static str), yes: &str, no: &str| {
+            let holds = !texts.is_empty();
+            let message = if holds {
+                format!("{yes}: {}", texts.join(", "))
+            } else {
+                no.to_owned()
+            };
+            Condition {
+                kind,
+                holds,
+                reason: if holds { reasons.0 } else { reasons.1 },
+                message,
+            }
+        };
     [
-        (
-            "NamespaceContentRemaining",
-            "SomeResourcesRemain",
-            format!("Some resources are remaining: {}", content.join(", ")),
+        condition(
+            "NamespaceDeletionDiscoveryFailure",
+            &[],
+            ("DiscoveryFailed", "ResourcesDiscovered"),
+            "",
+            "All kinds are known",
         ),
-        (
+        condition(
+            "NamespaceDeletionGroupVersionParsingFailure",
+            &[],
+            ("GroupVersionParsingFailed", "ParsedGroupVersions"),
+            "",
+            "All group versions are known",
+        ),
+        condition(
+            "NamespaceDeletionContentFailure",
+            failures,
+            ("ContentDeletionFailed", "ContentDeleted"),
+            "Some content could not be deleted",
+            "All content was asked to go",
+        ),
+        condition(
+            "NamespaceContentRemaining",
+            &content,
+            ("SomeResourcesRemain", "ContentRemoved"),
+            "Some resources are remaining",
+            "No content remains",
+        ),
+        condition(
             "NamespaceFinalizersRemaining",
-            "SomeFinalizersRemain",
-            format!(
-                "Some content in the namespace has finalizers remaining: {}",
-                holders.join(", ")
-            ),
+            &holders,
+            ("SomeFinalizersRemain", "ContentHasNoFinalizers"),
+            "Some content in the namespace has finalizers remaining",
+            "No content has finalizers",
         ),
     ]
 }
 
-fn set_conditions(object: &mut Object, conditions: &[(&str, &str, String)], now: &str) {
+fn set_conditions(object: &mut Object, conditions: &[Condition], now: &str) {
     let status = object.entry("status").or_insert_with(|| json!({}));
     let mut list = status["conditions"].as_array().cloned().unwrap_or_default();
-    for (type_, reason, message) in conditions {
-        let found = list
-            .iter()
-            .position(|condition| condition["type"] == *type_);
-        let since = found.map_or(json!(now), |index| {
+    for Condition {
+        kind,
+        holds,
+        reason,
+        message,
+    } in conditions
+    {
+        let holds = if *holds { "True" } else { "False" };
+        let found = list.iter().position(|known| known["type"] == *kind);
+        let same = found.filter(|index| list[*index]["status"] == holds);
+        let since = same.map_or(json!(now), |index| {
             list[index]["lastTransitionTime"].clone()
         });
         let fresh = json!({
-            "type": type_, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since,
+            "type": kind, "status": holds, "reason": reason, "message": message,
+            "lastTransitionTime": since,
         });
         match found {
             Some(index) => list[index] = fresh,

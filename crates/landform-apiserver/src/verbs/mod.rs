@@ -6,6 +6,7 @@
 mod create;
 mod delete;
 mod list;
+mod owners;
 mod patch;
 pub(crate) mod present;
 mod read;
@@ -16,6 +17,7 @@ mod watch;
 pub(crate) mod write;
 
 pub(crate) use delete::{DeleteOptions, Policy};
+pub(crate) use owners::Announced;
 pub(crate) use reviews::REVIEWS;
 pub(crate) use update::Change;
 pub(crate) use watch::RecentLines;

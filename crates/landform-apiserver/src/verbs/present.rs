@@ -9,6 +9,7 @@ use flate2::write::GzEncoder;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, VARY};
 use http::{Response, StatusCode};
 use landform_store::{Page, Record, Revision};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Place;
@@ -55,11 +56,7 @@ pub(crate) fn one(
     let form = form(call)?;
     let response = match form.shape {
         Shape::Full => respond::encoded(status, full(resource, value, revision), form.encoding),
-        Shape::Metadata => respond::value(
-            status,
-            &partial(&object(resource, value, revision)?),
-            form.encoding,
-        ),
+        Shape::Metadata => respond::value(status, &metadata_only(value, revision)?, form.encoding),
         Shape::Table => {
             let include = table::Include::from_query(&call.query)?;
             let object = object(resource, value, revision)?;
@@ -112,6 +109,24 @@ pub(crate) fn partial(object: &Object) -> Value {
     })
 }
 
+/// The part of an object that watchers of metadata get; the rest of it is skipped, not built.
+#[derive(Deserialize)]
+struct OnlyMetadata {
+    #[serde(default)]
+    metadata: Object,
+}
+
+/// The metadata alone, from the stored form. No version of a kind shows it differently.
+pub(crate) fn metadata_only(value: &Bytes, revision: Revision) -> Result<Value> {
+    let mut stored: OnlyMetadata = serde_json::from_slice(value)
+        .map_err(|error| ApiError::internal(format!("a stored object can't be read: {error}")))?;
+    let version = Value::String(revision.to_string());
+    stored.metadata.insert("resourceVersion".into(), version);
+    Ok(json!({
+        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": stored.metadata,
+    }))
+}
+
 /// A list.
 pub(crate) fn many(
     call: &Call,
@@ -142,10 +157,11 @@ pub(crate) fn many(
             respond::value(StatusCode::OK, &list, form.encoding)
         }
         Shape::Metadata => {
-            let items: Vec<Value> = objects(resource, &page.records)?
+            let items: Vec<Value> = page
+                .records
                 .iter()
-                .map(partial)
-                .collect();
+                .map(|record| metadata_only(&record.value, record.modified))
+                .collect::<Result<_>>()?;
             let list = json!({
                 "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList",
                 "metadata": metadata, "items": items,

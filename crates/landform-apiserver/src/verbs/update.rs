@@ -73,6 +73,7 @@ impl ApiServer {
                 .ok_or_else(|| place.not_found())?;
             let old = write::decoded(&record)?;
             let shown = shown(resource, &old, record.modified);
+            let mut announced = None;
             let (object, bound) = match change(&shown, &record)? {
                 Change::Keep => {
                     return Ok(Written {
@@ -91,12 +92,15 @@ impl ApiServer {
                     if !errors.is_empty() {
                         return Err(place.invalid(place.name(), &errors));
                     }
+                    announced = self.refuse_owner_cycle(place, &object, &old).await?;
                     self.settle(resource, &mut object);
                     rules::count_generation(&mut object, &old);
                     (object, bound)
                 }
             };
-            match self.replace(place, &record, &old, &object, options).await? {
+            let replaced = self.replace(place, &record, &old, &object, options).await?;
+            drop(announced);
+            match replaced {
                 Some((value, revision)) => {
                     return Ok(Written {
                         value,

@@ -368,10 +368,13 @@ impl Lines {
         if self.shape == Shape::Full {
             return self.full(type_, record, revision);
         }
+        if self.shape == Shape::Metadata {
+            return match present::metadata_only(&record.value, revision) {
+                Ok(metadata) => line(type_, metadata.to_string().as_bytes()),
+                Err(error) => line("ERROR", error.to_status().to_string().as_bytes()),
+            };
+        }
         match present::object(&self.resource, &record.value, revision) {
-            Ok(object) if self.shape == Shape::Metadata => {
-                line(type_, present::partial(&object).to_string().as_bytes())
-            }
             Ok(object) => {
                 let rows = vec![table::row(&self.resource, &object, self.include)];
                 self.table(type_, rows, revision)

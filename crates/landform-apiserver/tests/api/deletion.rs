@@ -1,4 +1,4 @@
-//! Deletion: marks (G2), removal (G3), policies (G13), preconditions, collections.
+//! Deletion, as far as the API does it: marks (G2), removal (G3), preconditions, collections.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -9,22 +9,6 @@ use crate::harness::{Api, MAPS, map};
 fn held(name: &str, finalizers: &[&str]) -> Value {
     let mut object = map(name);
     object["metadata"]["finalizers"] = json!(finalizers);
-    object
-}
-
-/// A config map that is owned by others.
-fn owned(name: &str, owners: &[&Value]) -> Value {
-    let mut object = map(name);
-    let references: Vec<Value> = owners
-        .iter()
-        .map(|owner| {
-            json!({
-                "apiVersion": "v1", "kind": "ConfigMap", "blockOwnerDeletion": true,
-                "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
-            })
-        })
-        .collect();
-    object["metadata"]["ownerReferences"] = json!(references);
     object
 }
 
@@ -164,114 +148,6 @@ async fn g3_an_object_that_still_has_a_finalizer_or_no_mark_stays() {
         200,
         "without a mark it stays"
     );
-}
-
-#[tokio::test]
-async fn g13_a_delete_without_a_policy_takes_all_dependents_and_answers_when_done() {
-    let api = Api::start().await;
-    let owner = api.post(MAPS, map("owner")).await.ok();
-    let other = api.post(MAPS, map("other")).await.ok();
-    let child = api.post(MAPS, owned("child", &[&owner, &other])).await.ok();
-    api.post(MAPS, owned("grandchild", &[&child])).await.ok();
-    let answer = api.delete(&format!("{MAPS}/owner")).await.ok();
-    assert_eq!(answer["status"], "Success", "{answer}");
-    assert_eq!(names(&api).await, ["other"]);
-}
-
-#[tokio::test]
-async fn g13_background_spares_a_dependent_with_another_living_owner() {
-    let api = Api::start().await;
-    let owner = api.post(MAPS, map("owner")).await.ok();
-    let other = api.post(MAPS, map("other")).await.ok();
-    api.post(MAPS, owned("shared", &[&owner, &other]))
-        .await
-        .ok();
-    api.post(MAPS, owned("own", &[&owner])).await.ok();
-    api.delete(&format!("{MAPS}/owner?propagationPolicy=Background"))
-        .await
-        .ok();
-    api.gone(&format!("{MAPS}/own")).await;
-    let mut watch = api
-        .watch(&format!("{MAPS}?fieldSelector=metadata.name=shared"))
-        .await;
-    loop {
-        let (_, shared) = watch.next().await.unwrap();
-        let references = shared["metadata"]["ownerReferences"].as_array().unwrap();
-        if references.len() == 1 {
-            assert_eq!(references[0]["name"], "other");
-            break;
-        }
-    }
-}
-
-#[tokio::test]
-async fn g13_foreground_goes_after_its_dependents() {
-    let api = Api::start().await;
-    let owner = api.post(MAPS, map("owner")).await.ok();
-    let mut child = owned("child", &[&owner]);
-    child["metadata"]["finalizers"] = json!(["x.io/hold"]);
-    api.post(MAPS, child).await.ok();
-    let marked = api
-        .delete(&format!("{MAPS}/owner?propagationPolicy=Foreground"))
-        .await
-        .ok();
-    assert_eq!(
-        marked["metadata"]["finalizers"],
-        json!(["foregroundDeletion"])
-    );
-    let mut watch = api
-        .watch(&format!("{MAPS}?fieldSelector=metadata.name=child"))
-        .await;
-    while watch.next().await.unwrap().1["metadata"]["deletionTimestamp"].is_null() {}
-    assert_eq!(
-        api.get(&format!("{MAPS}/owner")).await.code,
-        200,
-        "it waits for the child (G15)"
-    );
-    api.patch(&format!("{MAPS}/child"), "json", json!([{"op": "test", "path": "/metadata/finalizers/0", "value": "x.io/hold"}, {"op": "remove", "path": "/metadata/finalizers/0"}])).await.ok();
-    api.gone(&format!("{MAPS}/owner")).await;
-    assert_eq!(names(&api).await, [""; 0]);
-}
-
-#[tokio::test]
-async fn g13_orphan_leaves_dependents_without_their_reference() {
-    let api = Api::start().await;
-    let owner = api.post(MAPS, map("owner")).await.ok();
-    api.post(MAPS, owned("child", &[&owner])).await.ok();
-    api.delete(&format!("{MAPS}/owner?propagationPolicy=Orphan"))
-        .await
-        .ok();
-    api.gone(&format!("{MAPS}/owner")).await;
-    let child = api.get(&format!("{MAPS}/child")).await.ok();
-    assert!(
-        child["metadata"].get("ownerReferences").is_none(),
-        "{child}"
-    );
-}
-
-#[tokio::test]
-async fn g12_an_owner_that_never_existed_makes_an_orphan_that_is_collected_after_a_restart() {
-    let api = Api::without_background(quick()).await;
-    let ghost = json!({"metadata": {"name": "ghost", "uid": "no-such-uid"}});
-    api.post(MAPS, owned("orphan", &[&ghost])).await.ok();
-    let owner = api.post(MAPS, map("owner")).await.ok();
-    api.post(MAPS, owned("fine", &[&owner])).await.ok();
-    tokio::spawn(api.server.clone().collect());
-    api.gone(&format!("{MAPS}/orphan")).await;
-    assert_eq!(names(&api).await, ["fine", "owner"]);
-}
-
-#[tokio::test]
-async fn g10_a_deletion_that_was_under_way_is_finished_after_a_restart() {
-    let api = Api::without_background(quick()).await;
-    let owner = api.post(MAPS, map("owner")).await.ok();
-    let child = api.post(MAPS, owned("child", &[&owner])).await.ok();
-    api.post(MAPS, owned("grandchild", &[&child])).await.ok();
-    api.delete(&format!("{MAPS}/owner")).await.ok();
-    assert_eq!(names(&api).await.len(), 3);
-    tokio::spawn(api.server.clone().collect());
-    api.gone(&format!("{MAPS}/owner")).await;
-    assert_eq!(names(&api).await, [""; 0]);
 }
 
 #[tokio::test]

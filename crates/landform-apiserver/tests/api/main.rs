@@ -16,6 +16,7 @@ mod hostile;
 mod lists;
 mod metadata;
 mod namespaces;
+mod owners;
 mod patches;
 mod subresources;
 mod views;

@@ -9,6 +9,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::{reflector, watcher};
 use kube::{Client, ResourceExt as _};
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
+use landform_controllers::collector::Collector;
 use landform_store::memory::MemoryStore;
 use serde_json::json;
 
@@ -16,8 +17,10 @@ async fn client() -> Client {
     let store = Arc::new(MemoryStore::new());
     let server = ApiServer::start(store, Config::default()).await.unwrap();
     tokio::spawn(server.clone().keep_house());
-    tokio::spawn(server.clone().collect());
-    Client::new(LocalService::new(server, Identity::internal()), "default")
+    let service = LocalService::new(server.clone(), Identity::internal());
+    let client = Client::new(service, "default");
+    tokio::spawn(Collector::new(client.clone(), &server.metrics_registry()).run());
+    client
 }
 
 fn config_map(name: &str) -> ConfigMap {

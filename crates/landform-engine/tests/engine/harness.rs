@@ -166,7 +166,6 @@ impl World {
         let store = Arc::new(MemoryStore::new());
         let server = ApiServer::start(store.clone(), config).await.unwrap();
         tokio::spawn(server.clone().keep_house());
-        tokio::spawn(server.clone().collect());
         let service = LocalService::new(server, Identity::internal());
         let client = Client::new(service, "default");
         let definition = json!({

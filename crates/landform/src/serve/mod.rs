@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use landform_apiserver::{ApiServer, Config};
+use landform_apiserver::{ApiServer, Config, Identity, LocalService};
+use landform_controllers::collector::Collector;
 use landform_store::Store;
 use landform_store::embedded::{EmbeddedStore, Options};
 use landform_store::memory::MemoryStore;
@@ -100,10 +101,8 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
     } else {
         Some(engine::start_in_process(&server).await?)
     };
-    let background = [
-        tokio::spawn(server.clone().keep_house()),
-        tokio::spawn(server.clone().collect()),
-    ];
+    let house = tokio::spawn(server.clone().keep_house());
+    let collector = tokio::spawn(collector(&server).run());
     let listening = listener::Listening::start(listener, server.clone(), &pki)?;
     println!(
         "landform ready: https://{address} kubeconfig={}",
@@ -119,14 +118,21 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
     }
     server.stop();
     listening.finish(PATIENCE).await;
-    // These end by themselves when the server stops; what they are at is cut short, and done again
-    // after the next start.
-    for task in background {
-        let _ = tokio::time::timeout(Duration::from_millis(250), task).await;
-    }
+    // What these are at is cut short, and done again after the next start.
+    collector.abort();
+    let _ = tokio::time::timeout(Duration::from_millis(250), house).await;
     store.close().await;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The garbage collector: a client without a socket, which shows itself as `deletion`.
+fn collector(server: &ApiServer) -> Collector {
+    let service = LocalService::new(server.clone(), Identity::internal());
+    let client = kube::Client::new(service, "default");
+    let collector = Collector::new(client, &server.metrics_registry());
+    server.mount("deletion", collector.view());
+    collector
 }
 
 /// The store, kept in its own type so that it can be closed.

@@ -1,0 +1,113 @@
+//! Cycles of owners: refused when they would close, also by two writes at once (G11).
+
+use serde_json::{Value, json};
+
+use crate::harness::{Api, MAPS, map};
+
+async fn made(api: &Api, names: &[&str]) -> Vec<Value> {
+    let mut objects = Vec::new();
+    for name in names {
+        objects.push(api.post(MAPS, map(name)).await.ok());
+    }
+    objects
+}
+
+fn reference(owner: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+    })
+}
+
+fn owners(owners: &[&Value]) -> Value {
+    let list: Vec<Value> = owners.iter().map(|owner| reference(owner)).collect();
+    json!({"metadata": {"ownerReferences": list}})
+}
+
+fn path(object: &Value) -> String {
+    format!("{MAPS}/{}", object["metadata"]["name"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn g11_the_edge_that_would_close_a_cycle_is_refused_and_the_cycle_is_told() {
+    let api = Api::start().await;
+    let all = made(&api, &["a", "b", "c"]).await;
+    api.patch(&path(&all[1]), "merge", owners(&[&all[0]]))
+        .await
+        .ok();
+    api.patch(&path(&all[2]), "merge", owners(&[&all[1]]))
+        .await
+        .ok();
+    let answer = api.patch(&path(&all[0]), "merge", owners(&[&all[2]])).await;
+    let (code, reason, message) = answer.failed();
+    assert_eq!((code, reason), (422, "Invalid"));
+    let cycle = "ConfigMap default/a is owned by ConfigMap default/c is owned by ConfigMap default/b is owned by ConfigMap default/a";
+    assert!(message.contains(cycle), "{message}");
+    let itself = api.patch(&path(&all[0]), "merge", owners(&[&all[0]])).await;
+    assert!(itself.failed().2.contains("cycle"), "{}", itself.value);
+    let unchanged = api.get(&path(&all[0])).await.ok();
+    assert!(unchanged["metadata"].get("ownerReferences").is_none());
+}
+
+#[tokio::test]
+async fn g11_a_diamond_and_a_cycle_of_names_alone_are_allowed() {
+    let api = Api::start().await;
+    let all = made(&api, &["a", "b", "c", "d"]).await;
+    api.patch(&path(&all[1]), "merge", owners(&[&all[0]]))
+        .await
+        .ok();
+    api.patch(&path(&all[2]), "merge", owners(&[&all[0]]))
+        .await
+        .ok();
+    api.patch(&path(&all[3]), "merge", owners(&[&all[1], &all[2]]))
+        .await
+        .ok();
+    // The same names with another uid are another object.
+    let mut other = all[3].clone();
+    other["metadata"]["uid"] = json!("of-a-former-object");
+    api.patch(&path(&all[0]), "merge", owners(&[&other]))
+        .await
+        .ok();
+}
+
+#[tokio::test]
+async fn g11_an_edge_that_is_not_new_is_not_looked_at_again() {
+    let api = Api::start().await;
+    let all = made(&api, &["a", "b"]).await;
+    api.patch(&path(&all[1]), "merge", owners(&[&all[0]]))
+        .await
+        .ok();
+    let label = json!({"metadata": {"labels": {"x": "y"}}});
+    api.patch(&path(&all[1]), "merge", label).await.ok();
+    api.patch(
+        &path(&all[1]),
+        "merge",
+        json!({"metadata": {"ownerReferences": null}}),
+    )
+    .await
+    .ok();
+    api.patch(&path(&all[0]), "merge", owners(&[&all[1]]))
+        .await
+        .ok();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g11_of_writes_that_close_a_cycle_together_one_is_refused() {
+    let api = Api::start().await;
+    for round in 0..50 {
+        let names: Vec<String> = (0..3).map(|n| format!("r{round}-{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let all = made(&api, &names).await;
+        let write = |from: usize, to: usize| {
+            let (api, path, body) = (api.clone(), path(&all[from]), owners(&[&all[to]]));
+            tokio::spawn(async move { api.patch(&path, "merge", body).await.code })
+        };
+        let writes = [write(0, 1), write(1, 2), write(2, 0)];
+        let mut codes = Vec::new();
+        for write in writes {
+            codes.push(write.await.unwrap());
+        }
+        codes.sort_unstable();
+        assert_eq!(codes, [200, 200, 422], "round {round}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Blockers: the objects at the end of a chain of waiting, which somebody else has to do something about.
+
+use std::collections::BTreeSet;
+
+use landform_graph::NodeId;
+use serde_json::{Value, json};
+
+use super::state::{State, mark};
+use super::view::{object, responsible};
+
+/// So many blockers are named.
+const NAMED: usize = 5;
+/// So many objects are looked at for that: a view must not cost what it looks at.
+const LOOKED_AT: usize = 5_000;
+
+/// What holds an object back in the end: itself or dependents below it that wait for finalizers of
+/// others, or whose deletion fails.
+pub(super) fn below(state: &State, node: NodeId) -> Vec<Value> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::from([node]);
+    let mut stack = vec![node];
+    while let Some(node) = stack.pop() {
+        if let Some(blocker) = blocker(state, node) {
+            found.push(blocker);
+            if found.len() == NAMED {
+                break;
+            }
+        }
+        for dependent in state.graph.dependents(node) {
+            if seen.len() >= LOOKED_AT {
+                break;
+            }
+            if seen.insert(dependent.node) {
+                stack.push(dependent.node);
+            }
+        }
+    }
+    found
+}
+
+fn blocker(state: &State, node: NodeId) -> Option<Value> {
+    let title = state.title(node);
+    if let Some(failure) = state.queue.failure(node) {
+        return Some(json!({
+            "object": object(&title), "failure": failure,
+            "message": format!("deleting {title} fails: {failure}"),
+        }));
+    }
+    let others = mark(&state.marked.get(&node)?.finalizers).others;
+    let first = others.first()?;
+    Some(json!({
+        "object": object(&title), "finalizers": others,
+        "message": format!("{title} is held by {first}, which {} has to remove", responsible(first)),
+    }))
+}

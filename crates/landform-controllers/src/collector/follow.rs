@@ -1,0 +1,165 @@
+//! Following the kinds: list, then watch, metadata only; new kinds as they appear.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::Api;
+use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::cycles;
+use super::kinds::{self, Kind, KindId};
+use super::run::Shared;
+use super::state::Health;
+
+/// After a discovery that failed, the next one comes after this time.
+const DISCOVERY_RETRY: Duration = Duration::from_secs(1);
+/// Lists come in pages of so many objects.
+const PAGE: u32 = 5_000;
+
+impl Shared {
+    /// Follows every kind there is, for ever.
+    pub(super) async fn follow_kinds(self: Arc<Self>) {
+        let mut tasks = JoinSet::new();
+        let mut followed: BTreeMap<KindId, AbortHandle> = BTreeMap::new();
+        loop {
+            match kinds::discover(&self.client).await {
+                Ok(found) => self.follow_found(&mut tasks, &mut followed, found.into_values()),
+                Err(error) => {
+                    tracing::warn!(%error, "the collector can't find out which kinds there are");
+                    tokio::time::sleep(DISCOVERY_RETRY).await;
+                    continue;
+                }
+            }
+            self.definitions_changed.notified().await;
+        }
+    }
+
+    fn follow_found(
+        self: &Arc<Self>,
+        tasks: &mut JoinSet<()>,
+        followed: &mut BTreeMap<KindId, AbortHandle>,
+        found: impl Iterator<Item = Kind>,
+    ) {
+        let mut gone = std::mem::take(followed);
+        for kind in found {
+            let id = self.state.lock().kind_id(&kind);
+            let changed = {
+                let mut state = self.state.lock();
+                let known = state.kind_mut(id);
+                let changed = known.kind != kind || known.health == Health::Gone;
+                if changed {
+                    known.kind = kind.clone();
+                    known.health = Health::Listing;
+                }
+                changed
+            };
+            match gone.remove(&id) {
+                Some(task) if !changed => {
+                    followed.insert(id, task);
+                }
+                task => {
+                    if let Some(task) = task {
+                        task.abort();
+                    }
+                    followed.insert(id, tasks.spawn(self.clone().follow(id, kind)));
+                }
+            }
+        }
+        for (id, task) in gone {
+            task.abort();
+            self.state.lock().drop_kind(id);
+        }
+        self.start_when_listed(true);
+        self.changed.notify_one();
+    }
+
+    /// Follows one kind.
+    async fn follow(self: Arc<Self>, id: KindId, kind: Kind) {
+        let api: Api<PartialObjectMeta<DynamicObject>> =
+            Api::all_with(self.client.clone(), &kind.resource);
+        let config = watcher::Config::default().page_size(PAGE);
+        let mut changes = watcher(api, config).default_backoff().boxed();
+        let is_definition = matches!(
+            kind.resource.kind.as_str(),
+            "CustomResourceDefinition" | "APIService"
+        );
+        while let Some(change) = changes.next().await {
+            match change {
+                Ok(change) => {
+                    if is_definition && !matches!(change, Event::Init | Event::InitApply(_)) {
+                        self.definitions_changed.notify_one();
+                    }
+                    self.take(id, change);
+                }
+                Err(error) => self.report_failure(id, &kind, &error),
+            }
+        }
+    }
+
+    /// Takes a change of one kind in.
+    fn take(&self, kind: KindId, change: Event<PartialObjectMeta<DynamicObject>>) {
+        let mut state = self.state.lock();
+        match change {
+            Event::Init => state.begin_list(kind),
+            Event::InitApply(object) => state.put(kind, &object.metadata),
+            Event::Apply(object) => {
+                state.kind_mut(kind).health = Health::Followed;
+                state.put(kind, &object.metadata);
+            }
+            Event::Delete(object) => state.remove(&object.metadata),
+            Event::InitDone => {
+                state.end_list(kind);
+                drop(state);
+                self.start_when_listed(false);
+                self.changed.notify_one();
+                return;
+            }
+        }
+        let idle = state.queue.is_quiet() && !state.cycles_unchecked;
+        drop(state);
+        if !idle {
+            self.changed.notify_one();
+        }
+    }
+
+    fn report_failure(&self, id: KindId, kind: &Kind, error: &watcher::Error) {
+        tracing::warn!(kind = kind.title(), %error, "the collector can't follow a kind; others go on");
+        self.metrics.failed(&kind.title());
+        self.state.lock().kind_mut(id).health = Health::Failing(error.to_string());
+        if is_not_found(error) {
+            // Perhaps its definition has gone.
+            self.definitions_changed.notify_one();
+        }
+        self.start_when_listed(false);
+        self.changed.notify_one();
+    }
+
+    /// Decisions begin when each kind was listed or has failed to be.
+    fn start_when_listed(&self, discovered: bool) {
+        let mut state = self.state.lock();
+        state.discovered |= discovered;
+        let listing = |kind: &super::state::FollowedKind| kind.health == Health::Listing;
+        if state.discovered && !state.started && !state.kinds.iter().any(listing) {
+            state.start();
+            tracing::debug!(
+                objects = state.graph.len(),
+                "the collector knows all objects"
+            );
+            self.recorder.report_cycles(cycles::all(&state));
+        }
+    }
+}
+
+fn is_not_found(error: &watcher::Error) -> bool {
+    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) =
+        error
+    else {
+        return false;
+    };
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}

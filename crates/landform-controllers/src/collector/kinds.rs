@@ -1,0 +1,99 @@
+//! Which kinds there are: discovery, and where objects of a kind are in the API.
+
+use std::collections::BTreeMap;
+
+use kube::Client;
+use kube::core::ApiResource;
+use kube::core::gvk::GroupVersion;
+use kube::discovery::{Discovery, Scope, verbs};
+
+use super::client::Address;
+
+/// A kind, for as long as the collector runs; numbers are not used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct KindId(pub(crate) u16);
+
+/// A kind in the version that it is followed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) resource: ApiResource,
+    pub(crate) namespaced: bool,
+}
+
+impl Kind {
+    /// Where an object is.
+    pub(crate) fn address(&self, namespace: &str, name: &str) -> Address {
+        let ApiResource {
+            group,
+            version,
+            plural,
+            ..
+        } = &self.resource;
+        let root = if group.is_empty() {
+            format!("/api/{version}")
+        } else {
+            format!("/apis/{group}/{version}")
+        };
+        let path = if self.namespaced {
+            format!("{root}/namespaces/{namespace}/{plural}/{name}")
+        } else {
+            format!("{root}/{plural}/{name}")
+        };
+        Address { path }
+    }
+
+    /// `ConfigMap`, `Widget.example.com`.
+    pub(crate) fn title(&self) -> String {
+        if self.resource.group.is_empty() {
+            self.resource.kind.clone()
+        } else {
+            format!("{}.{}", self.resource.kind, self.resource.group)
+        }
+    }
+
+    /// `configmaps`, `widgets.example.com`.
+    pub(crate) fn resource_name(&self) -> String {
+        if self.resource.group.is_empty() {
+            self.resource.plural.clone()
+        } else {
+            format!("{}.{}", self.resource.plural, self.resource.group)
+        }
+    }
+
+    /// Group and kind, by which references and paths name it.
+    pub(crate) fn key(&self) -> (String, String) {
+        (self.resource.group.clone(), self.resource.kind.clone())
+    }
+}
+
+/// All kinds whose objects can be listed, watched and deleted, by group and kind.
+///
+/// # Errors
+/// When discovery fails; what was known before is then still the best that is known.
+pub(crate) async fn discover(
+    client: &Client,
+) -> Result<BTreeMap<(String, String), Kind>, kube::Error> {
+    let discovery = Discovery::new(client.clone()).run().await?;
+    let mut kinds = BTreeMap::new();
+    for group in discovery.groups() {
+        // Events own nothing, are owned by nothing, and come in numbers; Kubernetes leaves them out, too.
+        for (resource, capabilities) in group.recommended_resources() {
+            let can = |verb| capabilities.supports_operation(verb);
+            let usable = can(verbs::LIST) && can(verbs::WATCH) && can(verbs::DELETE);
+            if usable && resource.kind != "Event" {
+                let kind = Kind {
+                    resource,
+                    namespaced: capabilities.scope == Scope::Namespaced,
+                };
+                kinds.insert(kind.key(), kind);
+            }
+        }
+    }
+    Ok(kinds)
+}
+
+/// The group of an apiVersion.
+pub(crate) fn group_of(api_version: &str) -> Option<String> {
+    let version: GroupVersion = api_version.parse().ok()?;
+    Some(version.group)
+}

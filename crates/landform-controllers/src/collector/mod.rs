@@ -1,0 +1,47 @@
+//! The garbage collector: finishes deletions (G4–G15).
+//!
+//! Reading order, which is the order in which things happen:
+//! 1. [`kinds`] finds out which kinds there are, again whenever a definition changes.
+//! 2. [`follow`] lists and watches each kind, metadata only, and tells [`state`] of every change.
+//! 3. [`state`] keeps the owner graph and what is marked, and puts into [`queue`] whatever a change
+//!    may have moved on: each object once, by itself, with a backoff of its own.
+//! 4. [`observed`] is all that a decision may see of one object; [`decide`] is the rules; [`decision`] is
+//!    what they say.
+//! 5. [`run`] takes objects from the queue and carries many decisions out at a time ([`act`], [`confirm`]).
+//! 6. [`view`] and [`preview`] show what waits for what, [`events`] and [`metrics`] what happened.
+//!
+//! # Guarantees
+//! - It changes objects only through the API (G4), and deletes nothing without naming the uid and the
+//!   resourceVersion that the decision was made from: an object that was moved or replaced since then
+//!   is looked at anew.
+//! - An owner counts as gone when its removal was seen or a live read found nothing (G12). An owner of
+//!   a kind that nobody serves may exist for all we know: its dependents stay.
+//! - Nothing is remembered that isn't in the objects: a restart at any point loses nothing (G10).
+//! - No step of it costs time in the number of all objects, except the list at the start.
+//!
+//! # Caveats
+//! A dependent that is created in the moment in which its owner loses its last finalizer is not seen in
+//! time. It is collected afterwards, as one whose owner is gone.
+
+mod act;
+mod blockers;
+mod client;
+mod confirm;
+mod cycles;
+mod decide;
+mod decision;
+mod events;
+mod follow;
+mod kinds;
+mod metrics;
+mod observed;
+mod preview;
+mod queue;
+mod run;
+mod state;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use run::Collector;

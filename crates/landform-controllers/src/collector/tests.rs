@@ -1,0 +1,361 @@
+//! Tables: each rule fires once and is withheld once.
+
+use std::time::Duration;
+
+use landform_graph::owners::{OwnerGraph, Uid};
+use tokio::time::Instant;
+
+use super::decide::decide;
+use super::decision::{Action, Finalizer, Policy, Rule, Waiting};
+use super::metrics::Metrics;
+use super::observed::{Dependents, Mark, Observed, Preset, SeenOwner, Standing};
+use super::queue::{Outcome, Queue};
+
+fn owned(standings: &[Standing]) -> Observed {
+    let owner = |(index, standing): (usize, &Standing)| SeenOwner {
+        uid: Uid::new(&index.to_string()),
+        standing: *standing,
+    };
+    Observed {
+        owners: standings.iter().enumerate().map(owner).collect(),
+        ..Observed::default()
+    }
+}
+
+fn marked(mark: Mark, all: usize, blocking: usize) -> Observed {
+    Observed {
+        mark: Some(mark),
+        dependents: Dependents {
+            all,
+            blocking,
+            only_cycle: false,
+        },
+        ..Observed::default()
+    }
+}
+
+fn cascade() -> Mark {
+    Mark {
+        cascade: true,
+        ..Mark::default()
+    }
+}
+
+fn foreground() -> Mark {
+    Mark {
+        foreground: true,
+        ..Mark::default()
+    }
+}
+
+fn orphan() -> Mark {
+    Mark {
+        orphan: true,
+        ..Mark::default()
+    }
+}
+
+fn references(uids: &[&str]) -> Action {
+    Action::DropReferences(uids.iter().map(|uid| Uid::new(uid)).collect())
+}
+
+#[test]
+fn g6_g12_g13_what_owners_mean_for_an_object_without_a_mark() {
+    use Standing::{Cascading, Gone, Living, Orphaning, Unconfirmed, WaitingInForeground};
+    let table: &[(&str, &[Standing], Option<Rule>, Action)] = &[
+        ("no owners", &[], None, Action::Nothing),
+        ("all live", &[Living, Living], None, Action::Nothing),
+        (
+            "one cascades",
+            &[Living, Cascading],
+            Some(Rule::G6),
+            Action::Delete(Policy::Background),
+        ),
+        (
+            "cascade beats orphan",
+            &[Orphaning, Cascading],
+            Some(Rule::G6),
+            Action::Delete(Policy::Background),
+        ),
+        (
+            "one orphans",
+            &[Living, Orphaning],
+            Some(Rule::G13),
+            references(&["1"]),
+        ),
+        (
+            "orphan beats absence",
+            &[Gone, Orphaning],
+            Some(Rule::G13),
+            references(&["1"]),
+        ),
+        (
+            "one is unknown",
+            &[Gone, Unconfirmed],
+            Some(Rule::G12),
+            Action::ConfirmOwners,
+        ),
+        (
+            "one of two is gone",
+            &[Gone, Living],
+            Some(Rule::G13),
+            references(&["0"]),
+        ),
+        (
+            "one of two waits",
+            &[WaitingInForeground, Living],
+            Some(Rule::G13),
+            references(&["0"]),
+        ),
+        (
+            "all are gone",
+            &[Gone, Gone],
+            Some(Rule::G12),
+            Action::Delete(Policy::Background),
+        ),
+        (
+            "the last one waits",
+            &[WaitingInForeground],
+            Some(Rule::G13),
+            Action::Delete(Policy::Background),
+        ),
+    ];
+    for (scenario, standings, rule, action) in table {
+        let decision = decide(&owned(standings));
+        assert_eq!(
+            (decision.rule, &decision.action),
+            (*rule, action),
+            "{scenario}"
+        );
+    }
+}
+
+#[test]
+fn g6_what_has_dependents_or_finalizers_is_marked_first() {
+    let dependents = Dependents {
+        all: 1,
+        ..Dependents::default()
+    };
+    let cascading = owned(&[Standing::Cascading]);
+    for observed in [
+        Observed {
+            dependents,
+            ..cascading.clone()
+        },
+        Observed {
+            has_finalizers: true,
+            ..cascading.clone()
+        },
+    ] {
+        assert_eq!(decide(&observed).action, Action::Delete(Policy::Cascade));
+    }
+    let asked = Observed {
+        asked: true,
+        ..cascading
+    };
+    assert_eq!(
+        decide(&asked).action,
+        Action::Nothing,
+        "nobody is asked twice"
+    );
+}
+
+#[test]
+fn g13_an_object_that_goes_without_owners_goes_as_it_asks_to() {
+    let dependents = Dependents {
+        all: 1,
+        ..Dependents::default()
+    };
+    for (preset, standing, expected) in [
+        (Preset::None, Standing::Gone, Policy::Background),
+        (Preset::Orphan, Standing::Gone, Policy::Orphan),
+        (Preset::Foreground, Standing::Gone, Policy::Foreground),
+        (
+            Preset::Orphan,
+            Standing::WaitingInForeground,
+            Policy::Foreground,
+        ),
+    ] {
+        let observed = Observed {
+            preset,
+            dependents,
+            ..owned(&[standing])
+        };
+        assert_eq!(
+            decide(&observed).action,
+            Action::Delete(expected),
+            "{preset:?} {standing:?}"
+        );
+    }
+}
+
+#[test]
+fn g7_g11_g13_g15_what_a_marked_object_waits_for() {
+    let others = Mark {
+        others: vec!["x.io/hold".into()],
+        ..Mark::default()
+    };
+    let both = Mark {
+        others: vec!["x.io/hold".into()],
+        ..cascade()
+    };
+    let mut cycle = marked(cascade(), 1, 1);
+    cycle.dependents.only_cycle = true;
+    let release = Action::Release;
+    let table = [
+        (
+            "no dependents",
+            marked(cascade(), 0, 0),
+            Rule::G7,
+            release(Finalizer::Cascade),
+            Waiting::Nothing,
+        ),
+        (
+            "dependents",
+            marked(cascade(), 2, 0),
+            Rule::G7,
+            Action::Nothing,
+            Waiting::Dependents(2),
+        ),
+        (
+            "ours goes first",
+            marked(both, 0, 0),
+            Rule::G7,
+            release(Finalizer::Cascade),
+            Waiting::Nothing,
+        ),
+        (
+            "only a cycle",
+            cycle,
+            Rule::G11,
+            release(Finalizer::Cascade),
+            Waiting::Nothing,
+        ),
+        (
+            "let go",
+            marked(orphan(), 0, 0),
+            Rule::G13,
+            release(Finalizer::Orphan),
+            Waiting::Nothing,
+        ),
+        (
+            "not let go yet",
+            marked(orphan(), 1, 0),
+            Rule::G13,
+            Action::Nothing,
+            Waiting::Dependents(1),
+        ),
+        (
+            "none blocks",
+            marked(foreground(), 3, 0),
+            Rule::G13,
+            release(Finalizer::Foreground),
+            Waiting::Nothing,
+        ),
+        (
+            "one blocks",
+            marked(foreground(), 3, 1),
+            Rule::G13,
+            Action::Nothing,
+            Waiting::BlockingDependents(1),
+        ),
+        (
+            "others hold",
+            marked(others, 0, 0),
+            Rule::G15,
+            Action::Nothing,
+            Waiting::Finalizers(vec!["x.io/hold".into()]),
+        ),
+    ];
+    for (scenario, observed, rule, action, waiting_on) in table {
+        let decision = decide(&observed);
+        assert_eq!(decision.rule, Some(rule), "{scenario}");
+        assert_eq!(
+            (decision.action, decision.waiting_on),
+            (action, waiting_on),
+            "{scenario}"
+        );
+    }
+}
+
+#[test]
+fn g13_a_marked_dependent_is_let_go_as_well() {
+    let mut observed = owned(&[Standing::Orphaning, Standing::Cascading]);
+    observed.mark = Some(cascade());
+    assert_eq!(decide(&observed).action, references(&["0"]));
+}
+
+/// Two nodes to queue.
+fn nodes() -> [landform_graph::NodeId; 2] {
+    let mut graph = OwnerGraph::new();
+    ["a", "b"].map(|name| graph.put(&Uid::new(name), &[], ()).node)
+}
+
+#[test]
+fn an_object_is_queued_once_and_again_when_it_changed_while_it_was_worked_on() {
+    let [a, b] = nodes();
+    let now = Instant::now();
+    let mut queue = Queue::default();
+    queue.push(a);
+    queue.push(b);
+    queue.push(a);
+    let (first, ticket) = queue.pop().unwrap();
+    assert_eq!(first, a);
+    queue.push(a);
+    assert_eq!(
+        queue.pop().unwrap().0,
+        b,
+        "one object is not worked on twice at once"
+    );
+    assert!(queue.pop().is_none());
+    queue.done(a, ticket, Outcome::Settled, now);
+    assert_eq!(queue.pop().unwrap().0, a);
+}
+
+#[test]
+fn a_failure_delays_its_object_alone_and_longer_each_time() {
+    let [a, b] = nodes();
+    let mut queue = Queue::default();
+    let mut now = Instant::now();
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        queue.push(a);
+        let (_, ticket) = queue.pop().unwrap();
+        queue.done(a, ticket, Outcome::Failed("no".into()), now);
+        assert_eq!(queue.failure(a), Some("no"));
+        queue.push(b);
+        assert_eq!(queue.pop().map(|(node, _)| node), Some(b));
+        queue.forget(b);
+        let next = queue.wake(now).unwrap();
+        waits.push(next - now);
+        now = next;
+        assert!(queue.wake(now).is_none());
+    }
+    assert!(
+        waits.windows(2).all(|pair| pair[1] == pair[0] * 2),
+        "{waits:?}"
+    );
+    assert!(waits[0] >= Duration::from_millis(1));
+}
+
+#[test]
+fn a_ticket_of_a_forgotten_object_is_worth_nothing() {
+    let [a, _] = nodes();
+    let now = Instant::now();
+    let mut queue = Queue::default();
+    queue.push(a);
+    let (_, old) = queue.pop().unwrap();
+    queue.forget(a);
+    queue.push(a);
+    queue.done(a, old, Outcome::Settled, now);
+    assert_eq!(
+        queue.pop().map(|(node, _)| node),
+        Some(a),
+        "the new one is still to be looked at"
+    );
+}
+
+#[test]
+fn the_metrics_can_be_made() {
+    Metrics::default().failed("ConfigMap");
+}

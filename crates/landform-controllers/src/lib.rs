@@ -1,0 +1,6 @@
+//! The controllers of Landform: clients of the API like any other.
+//!
+//! Each takes a `kube::Client`: in one process its service is the API server itself, on a cluster it is
+//! an ordinary one, and no controller knows which. The first one is the garbage [`collector`].
+
+pub mod collector;

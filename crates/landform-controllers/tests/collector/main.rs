@@ -1,0 +1,16 @@
+//! The collector beside the real API server, in one process on the memory store.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that can't go on fails"
+)]
+
+mod cases;
+mod crash;
+mod harness;
+mod kinds;
+mod policies;
+mod random;
+mod view;
