@@ -138,7 +138,8 @@ async fn delete(api: &Api<DynamicObject>, name: &ChildName, uid: &str) -> Result
             uid: Some(uid.to_owned()),
             resource_version: None,
         }),
-        ..DeleteParams::default()
+        // The same on our own API and on a cluster's: what the child owns is left to the collector.
+        ..DeleteParams::background()
     };
     match api.delete(&name.name, &params).await {
         // Somebody else was faster.
