@@ -9,6 +9,10 @@ use landform_sim::report::Report;
 use landform_sim::simulation::Failure;
 use landform_sim::{Template, api_world, node};
 
+/// A simulated process allocates like the real one, which has this allocator as well.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs random scenarios on the simulated control plane.
 #[derive(Parser)]
 struct Arguments {

@@ -29,7 +29,7 @@ fn g14_a_dry_run_shows_the_tree_and_deletes_nothing() {
         &finished.stdout,
         &[
             "ConfigMap default/owner\n  ConfigMap default/child",
-            "Cascade: 2 configmaps goes",
+            "Cascade deletes 2 configmaps",
             "dry run",
         ],
     );

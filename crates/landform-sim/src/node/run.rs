@@ -64,5 +64,6 @@ fn to_the_end(simulation: &mut Simulation<NodeWorld>, plan: &Plan) -> Result<(),
     simulation.perform(&Action::Rest)?;
     world.judge_nodes(&disk, &plan.wanted)?;
     world.judge_maps(&disk, &plan.wanted)?;
-    simulation.perform(&Action::Silence(Duration::from_secs(2 * 3600)))
+    // Longer than any pause after a failure, and several times as long as a watch lasts.
+    simulation.perform(&Action::Silence(Duration::from_secs(30 * 60)))
 }

@@ -7,7 +7,7 @@ mod kind;
 mod show;
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub(crate) struct DeleteArgs {
     /// Only show what would go.
     #[arg(long)]
     dry_run: bool,
-    /// The kubeconfig [default: the one in the data directory].
+    /// The kubeconfig [default: KUBECONFIG, or the one in the data directory].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The data directory whose kubeconfig is used [default: landform under the user's data home].
@@ -150,15 +150,33 @@ fn title(kind: &Kind, namespace: &str, name: &str) -> String {
 }
 
 async fn client(args: &DeleteArgs) -> Result<Client, AnyError> {
-    let file = match &args.kubeconfig {
-        Some(file) => file.clone(),
-        None => data_dir::resolve(args.data_dir.clone())?.join("kubeconfig"),
+    let named = match (&args.kubeconfig, &args.data_dir) {
+        (Some(file), _) => Some(file.clone()),
+        (None, Some(dir)) => Some(dir.join("kubeconfig")),
+        (None, None) => None,
     };
-    let kubeconfig = Kubeconfig::read_from(&file)
-        .map_err(|error| format!("can't read the kubeconfig {}: {error}", file.display()))?;
+    let kubeconfig = match named {
+        Some(file) => read(&file)?,
+        // As kubectl does it: one file or several.
+        None => match Kubeconfig::from_env()? {
+            Some(kubeconfig) => kubeconfig,
+            None => read(&data_dir::resolve(None)?.join("kubeconfig"))?,
+        },
+    };
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     Ok(Client::try_from(config)?)
+}
+
+fn read(file: &Path) -> Result<Kubeconfig, AnyError> {
+    if !file.exists() {
+        let missing = format!(
+            "there is no kubeconfig {}: start the server first, or name another file with --kubeconfig",
+            file.display()
+        );
+        return Err(missing.into());
+    }
+    Ok(Kubeconfig::read_from(file)?)
 }
 
 /// Reads a path; `None` when nothing is there.

@@ -58,7 +58,7 @@ pub(super) fn preview(preview: &Value) -> String {
     let stays = preview["losesReference"].as_u64().unwrap_or(0);
     let _ = write!(
         text,
-        "{}: {} goes",
+        "{} deletes {}",
         word(&preview["policy"]),
         by_kind.join(", ")
     );
@@ -107,7 +107,7 @@ mod tests {
             "shared": [{"object": object("s"), "fate": "losesReference", "otherOwners": ["ConfigMap default/o"]}],
             "blockers": [{"message": "ConfigMap default/b will stay until x.io/hold is removed"}],
         }));
-        let expected = "ConfigMap default/a\n  ConfigMap default/b\n  ConfigMap default/s  (stays, loses its reference)\n… and 3 more\nshared: ConfigMap default/s stays since it is also owned by ConfigMap default/o\nblocker: ConfigMap default/b will stay until x.io/hold is removed\nBackground: 4 configmaps, 1 secrets goes; 1 loses a reference and stays.\n";
+        let expected = "ConfigMap default/a\n  ConfigMap default/b\n  ConfigMap default/s  (stays, loses its reference)\n… and 3 more\nshared: ConfigMap default/s stays since it is also owned by ConfigMap default/o\nblocker: ConfigMap default/b will stay until x.io/hold is removed\nBackground deletes 4 configmaps, 1 secrets; 1 loses a reference and stays.\n";
         assert_eq!(shown, expected);
     }
 }
