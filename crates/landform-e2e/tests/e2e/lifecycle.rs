@@ -38,6 +38,8 @@ fn a_request_to_end_is_followed_soon_and_closes_watches() {
     let (status, after) = server.terminate();
     assert!(status.success(), "{status}\n{}", server.log());
     assert!(after < Duration::from_secs(5), "it took {after:?}");
+    let log = server.log();
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
     watch.finish();
 }
 

@@ -116,10 +116,11 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
     if let Some(engine) = engine {
         engine.stop(PATIENCE / 4).await;
     }
+    // What this is at is cut short, and done again after the next start.
+    collector.abort();
+    let _ = collector.await;
     server.stop();
     listening.finish(PATIENCE).await;
-    // What these are at is cut short, and done again after the next start.
-    collector.abort();
     let _ = tokio::time::timeout(Duration::from_millis(250), house).await;
     store.close().await;
     tracing::info!("stopped");
