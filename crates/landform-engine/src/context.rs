@@ -167,6 +167,13 @@ impl Context {
             .record(&self.object, &self.resource, kind, reason, message);
     }
 
+    /// The object's status, as this run found it or wrote it last.
+    pub async fn status(&self) -> Value {
+        let written = self.written.lock().await;
+        let found = || self.object.data.get("status").cloned();
+        written.clone().or_else(found).unwrap_or(Value::Null)
+    }
+
     /// Replaces the object's status, if it differs from the one that this run found or wrote last.
     ///
     /// # Errors

@@ -13,7 +13,6 @@ mod command;
 mod controller;
 mod decide;
 mod definition;
-mod duration;
 mod http_hook;
 mod kinds;
 mod protocol;

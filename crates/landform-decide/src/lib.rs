@@ -1,0 +1,4 @@
+//! What the controllers decide: one pure function per kind, with the rules in it.
+//!
+//! Each kind has a folder: `observed.rs` is everything that the decision may see, `decide.rs` the function,
+//! `decision.rs` what it returns, `tests.rs` tables in which every rule fires once and is withheld once.
