@@ -30,6 +30,7 @@ mod clock;
 mod content;
 mod context;
 mod cycle;
+pub mod definitions;
 mod driver;
 mod echoes;
 mod engine;
@@ -51,7 +52,7 @@ mod timers;
 mod trace;
 pub mod view;
 
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, SystemClock, read_time, write_time};
 pub use content::{content_of_all, content_of_spec};
 pub use context::{Context, Referred};
 pub use engine::{Builder, Engine, EngineError, StartError};

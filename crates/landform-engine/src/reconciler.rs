@@ -140,6 +140,9 @@ pub enum Outcome {
     Done,
     /// It waits for something whose change brings the next run. What it is, for people.
     Wait(String),
+    /// The same, but not for longer than until this time, in milliseconds since 1970. Nothing is written
+    /// down: after a restart it is called once anyway, and says again until when it waits.
+    WaitUntil(String, u64),
     /// It wants to be called again after this time, whatever happens.
     Recheck(Duration),
     /// It wants to be called again at this time: milliseconds since 1970.
