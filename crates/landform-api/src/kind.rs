@@ -33,6 +33,15 @@ pub struct GroupVersionResource {
     pub resource: String,
 }
 
+impl From<GroupVersionKind> for GroupKind {
+    fn from(kind: GroupVersionKind) -> Self {
+        Self {
+            group: kind.group,
+            kind: kind.kind,
+        }
+    }
+}
+
 impl GroupVersionKind {
     /// Names a kind.
     #[must_use]

@@ -5,12 +5,16 @@
 //! - [`kind`]: how a kind of object is named (group, version, kind, resource).
 //! - [`field`]: what is wrong with one field of an object, and where.
 //! - [`jsonpath`]: the dialect of JSONPath that Kubernetes uses.
+//! - [`duration`]: lengths of time as people write them.
+//! - [`landscaper`]: installations, executions, deploy items and what they exchange.
 //! - [`keys`]: the finalizers, labels and annotations whose spelling is part of the contract.
 
+pub mod duration;
 pub mod field;
 pub mod jsonpath;
 pub mod keys;
 pub mod kind;
+pub mod landscaper;
 
 pub use field::{FieldError, FieldPath, FieldReason};
 pub use kind::{GroupKind, GroupVersionKind, GroupVersionResource};

@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::command::CommandHook;
-use super::duration;
 use super::http_hook::HttpHook;
 use super::spec::HookSpec;
+use landform_api::duration;
 
 /// The longest answer that is read.
 pub(crate) const ANSWER_BYTES: usize = 4 << 20;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
-use super::duration;
 use crate::context::{Context, Referred};
+use landform_api::duration;
 use landform_schedule::Reason;
 
 /// The longest text of an error that is passed on.

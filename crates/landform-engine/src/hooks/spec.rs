@@ -5,7 +5,7 @@ use std::time::Duration;
 use landform_api::{GroupKind, GroupVersionKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::duration;
+use landform_api::duration;
 
 /// The group of Landform's own kinds.
 pub const GROUP: &str = "landform.dev";

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 /// Reads a length of time; `None` when it isn't one. Whole numbers only, each with its unit.
-pub(crate) fn parse(text: &str) -> Option<Duration> {
+#[must_use]
+pub fn parse(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
     if rest.is_empty() {
@@ -24,7 +25,8 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
 }
 
 /// Writes a length of time so that [`parse`] reads it.
-pub(crate) fn write(duration: Duration) -> String {
+#[must_use]
+pub fn write(duration: Duration) -> String {
     let ms = duration.as_millis();
     for (unit, factor) in [("h", 3_600_000), ("m", 60_000), ("s", 1000)] {
         if ms > 0 && ms.is_multiple_of(factor) {

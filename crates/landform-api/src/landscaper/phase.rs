@@ -1,0 +1,107 @@
+//! Phases and operations: what the three reconciled kinds can be in, and can be asked for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where an installation stands.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum InstallationPhase {
+    /// It has not been looked at.
+    Init,
+    /// It needs an update and can't have it yet (I14).
+    PendingDependencies,
+    /// Its nested objects are at work (I11).
+    Progressing,
+    /// Its nested objects are being taken down (I33).
+    Deleting,
+    /// Somebody stopped it (I12).
+    Aborted,
+    /// All is as it should be.
+    Succeeded,
+    /// A person must act.
+    Failed,
+}
+
+impl InstallationPhase {
+    /// Whether nothing moves on by itself: Succeeded, Failed, Aborted.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Failed | Self::Aborted => true,
+            Self::Init | Self::PendingDependencies | Self::Progressing | Self::Deleting => false,
+        }
+    }
+}
+
+/// Where an execution or a deploy item stands.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum ExecutionPhase {
+    /// It was taken up, and nothing was done yet.
+    Init,
+    /// It is at work.
+    Progressing,
+    /// It is being taken down.
+    Deleting,
+    /// All is as it should be.
+    Succeeded,
+    /// A person must act.
+    Failed,
+}
+
+impl ExecutionPhase {
+    /// Whether it has come to an end: Succeeded, Failed (E1).
+    #[must_use]
+    pub fn is_completed(self) -> bool {
+        match self {
+            Self::Succeeded | Self::Failed => true,
+            Self::Init | Self::Progressing | Self::Deleting => false,
+        }
+    }
+}
+
+impl From<ExecutionPhase> for InstallationPhase {
+    fn from(phase: ExecutionPhase) -> Self {
+        match phase {
+            ExecutionPhase::Init => Self::Init,
+            ExecutionPhase::Progressing => Self::Progressing,
+            ExecutionPhase::Deleting => Self::Deleting,
+            ExecutionPhase::Succeeded => Self::Succeeded,
+            ExecutionPhase::Failed => Self::Failed,
+        }
+    }
+}
+
+/// What the annotation [`super::keys::OPERATION`] asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// The standard flow.
+    Reconcile,
+    /// The force flow: dependencies' phases don't matter.
+    ForceReconcile,
+    /// Stop what is going on.
+    Abort,
+}
+
+impl Operation {
+    /// The annotation's value.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reconcile => "reconcile",
+            Self::ForceReconcile => "force-reconcile",
+            Self::Abort => "abort",
+        }
+    }
+
+    /// Reads the annotation's value; an unknown one asks for nothing.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Reconcile, Self::ForceReconcile, Self::Abort]
+            .into_iter()
+            .find(|operation| operation.as_str() == text)
+    }
+}

@@ -1,0 +1,4 @@
+//! Deployers on the real API server and engine.
+
+mod contract;
+mod harness;
