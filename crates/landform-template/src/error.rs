@@ -90,7 +90,12 @@ impl Fault {
         }
     }
 
-    pub(crate) fn in_text(self, name: &str, text: &str) -> TemplateError {
+    pub(crate) fn in_text(
+        self,
+        name: &str,
+        text: &str,
+        (lines_before, columns_before): (usize, usize),
+    ) -> TemplateError {
         let start = floor_boundary(text, self.span.start);
         let end = floor_boundary(text, self.span.end.max(self.span.start)).max(start);
         let before = &text[..start];
@@ -100,11 +105,11 @@ impl Fault {
         let expression = shortened(&text[start..end]);
         TemplateError {
             name: name.to_owned(),
-            line,
-            column,
+            line: line + lines_before,
+            column: column + columns_before,
             message: self.message,
             kind: self.kind,
-            excerpt: excerpt(text, line, column, &text[start..end]),
+            excerpt: excerpt(text, line, column, lines_before, &text[start..end]),
             expression,
         }
     }
@@ -131,9 +136,9 @@ fn shortened(expression: &str) -> String {
 
 const LONGEST_LINE: usize = 160;
 
-fn excerpt(text: &str, line: usize, column: usize, marked: &str) -> String {
+fn excerpt(text: &str, line: usize, column: usize, lines_before: usize, marked: &str) -> String {
     let last = line + 1;
-    let width = last.to_string().len();
+    let width = (last + lines_before).to_string().len();
     let mut out = String::new();
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
     let shown = lines.filter(|(number, _)| (line.saturating_sub(1)..=last).contains(number));
@@ -148,7 +153,8 @@ fn excerpt(text: &str, line: usize, column: usize, marked: &str) -> String {
         let visible: String = content.chars().skip(skipped).take(LONGEST_LINE).collect();
         let _ = writeln!(
             out,
-            "{number:>width$} | {}",
+            "{:>width$} | {}",
+            number + lines_before,
             visible.replace('\t', " ").trim_end()
         );
         if number == line {
@@ -157,7 +163,7 @@ fn excerpt(text: &str, line: usize, column: usize, marked: &str) -> String {
         }
     }
     if !seen {
-        let _ = writeln!(out, "{line:>width$} |");
+        let _ = writeln!(out, "{:>width$} |", line + lines_before);
         mark(&mut out, width, column, "");
     }
     out.truncate(out.trim_end().len());

@@ -24,9 +24,8 @@ pub(crate) fn render(
 ) -> Result<String, TemplateError> {
     let run = Run::new(environment);
     let start = Span::default();
-    let outside = |problem: Problem| {
-        Fault::new(problem.kind, start, problem.message).in_text(&template.name, &template.text)
-    };
+    let outside =
+        |problem: Problem| template.error(Fault::new(problem.kind, start, problem.message));
     // The data is the caller's, and its size no fault of the template.
     let loader = Environment::default().with_limits(crate::Limits {
         max_steps: u64::MAX,
@@ -54,7 +53,7 @@ fn run_template(
     match evaluator.nodes(&template.tree.body, &data) {
         Ok(()) | Err(Stop::Break | Stop::Continue) => {}
         Err(Stop::Fault(fault)) => {
-            return Err(Box::new(fault.in_text(&template.name, &template.text)));
+            return Err(Box::new(template.error(fault)));
         }
         Err(Stop::Elsewhere(error)) => return Err(error),
     }
@@ -65,7 +64,7 @@ fn run_template(
         let message = format!("line {line} of the output holds `{NO_VALUE}`, which is not allowed");
         let span = Span::new(place, place);
         let fault = Fault::new(ErrorKind::NoValue, span, message);
-        return Err(Box::new(fault.in_text(&template.name, &template.text)));
+        return Err(Box::new(template.error(fault)));
     }
     Ok(output)
 }

@@ -44,6 +44,8 @@ pub use functions::names as function_names;
 pub struct Template {
     name: String,
     text: String,
+    /// Lines and columns that stand before the text, when it is a part of a file.
+    before: (usize, usize),
     tree: parse::Tree,
 }
 
@@ -53,12 +55,33 @@ impl Template {
     /// # Errors
     /// When the text is no template or uses a variable that is not set before.
     pub fn parse(name: &str, text: &str) -> Result<Self, TemplateError> {
-        let tree = parse::parse(text).map_err(|fault| fault.in_text(name, text))?;
-        Ok(Template {
+        Template::parse_within(name, text, 0, 0)
+    }
+
+    /// Reads a template that is a part of a file, such as a text in YAML: errors then show the place
+    /// in the file. All its lines have to be indented by the same number of columns there.
+    ///
+    /// # Errors
+    /// As for [`Template::parse`].
+    pub fn parse_within(
+        name: &str,
+        text: &str,
+        lines_before: usize,
+        columns_before: usize,
+    ) -> Result<Self, TemplateError> {
+        let mut template = Template {
             name: name.to_owned(),
             text: text.to_owned(),
-            tree,
-        })
+            before: (lines_before, columns_before),
+            tree: parse::Tree::default(),
+        };
+        template.tree = parse::parse(text).map_err(|fault| template.error(fault))?;
+        Ok(template)
+    }
+
+    /// Shows a fault in this template's text.
+    pub(crate) fn error(&self, fault: error::Fault) -> TemplateError {
+        fault.in_text(&self.name, &self.text, self.before)
     }
 
     /// The name that was given to [`Template::parse`].
@@ -72,7 +95,7 @@ impl Template {
     /// # Errors
     /// At the first name that doesn't exist.
     pub fn check(&self, environment: &Environment) -> Result<(), TemplateError> {
-        check::check(&self.tree, environment).map_err(|fault| fault.in_text(&self.name, &self.text))
+        check::check(&self.tree, environment).map_err(|fault| self.error(fault))
     }
 
     /// Runs the template on the data.
