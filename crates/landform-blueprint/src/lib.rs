@@ -185,6 +185,12 @@ impl Blueprint {
         items::render(self, input)
     }
 
+    /// The nested installations of `blueprint.yaml` and of its files, without those of executors.
+    #[must_use]
+    pub fn written_subinstallations(&self) -> &[SubinstallationTemplate] {
+        &self.subinstallations
+    }
+
     /// The nested installations: those of `blueprint.yaml`, then those of executors. Imports that come
     /// from an absent optional import of this blueprint are left out.
     ///
