@@ -86,7 +86,7 @@ impl Blueprint {
             .for_each(|problem| source.add(problem));
 
         let files = Arc::new(files);
-        let environment = functions::environment(&files, &Arc::default());
+        let environment = functions::environment(&files);
         let mut templates = BTreeMap::new();
         let sections = [
             (Section::Imports, &definition.import_executions),
