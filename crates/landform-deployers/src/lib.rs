@@ -6,6 +6,8 @@
 //! calls the deployer, writes status and exports, and watches over items whose deployer is somewhere else.
 
 mod deployer;
+mod local;
 pub mod mock;
+pub mod process;
 
 pub use deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget, Wake};

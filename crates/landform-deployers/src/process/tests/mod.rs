@@ -1,0 +1,7 @@
+//! Real processes: `sh` and `python3`.
+
+mod adoption;
+mod bench;
+mod lifecycle;
+mod probes;
+mod replacement;
