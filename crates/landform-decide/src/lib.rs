@@ -2,3 +2,9 @@
 //!
 //! Each kind has a folder: `observed.rs` is everything that the decision may see, `decide.rs` the function,
 //! `decision.rs` what it returns, `tests.rs` tables in which every rule fires once and is withheld once.
+//! `combined.rs` is what installations and executions share: how phases of many become one.
+
+pub mod deploy_item;
+mod rule;
+
+pub use rule::Rule;

@@ -227,6 +227,9 @@ impl Job<'_> {
             status = Value::Object(Map::new());
         }
         status["providerStatus"] = provider_status.clone();
+        if status["phase"] == "Init" {
+            status["phase"] = "Progressing".into();
+        }
         let written = self.context.write_status(&status).await;
         written.map_err(|failure| {
             DeployError::transient("Remember", "StatusNotWritten", failure.to_string())

@@ -28,7 +28,8 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 }
 
 /// A time as people and objects write it: RFC 3339, UTC, to the millisecond.
-pub(crate) fn write_time(ms: u64) -> String {
+#[must_use]
+pub fn write_time(ms: u64) -> String {
     let nanos = i128::from(ms) * 1_000_000;
     let time = OffsetDateTime::from_unix_timestamp_nanos(nanos);
     let text = time.ok().and_then(|time| time.format(&Rfc3339).ok());
@@ -36,7 +37,8 @@ pub(crate) fn write_time(ms: u64) -> String {
 }
 
 /// Reads a time that [`write_time`] or a person wrote; `None` when it isn't one.
-pub(crate) fn read_time(text: &str) -> Option<u64> {
+#[must_use]
+pub fn read_time(text: &str) -> Option<u64> {
     let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::{Api, Patch, PatchParams};
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::{ApiResource, DynamicObject, ObjectMeta};
 use kube::{Client, ResourceExt as _};
 use landform_schedule::{Phase, Reason};
 use serde::Serialize;
@@ -19,6 +19,9 @@ use crate::key::Key;
 use crate::merge;
 use crate::reconciler::{Failure, Ref};
 use crate::recorder::{EventType, Recorder};
+
+/// So often metadata are read and written when others write at the same time.
+const EDIT_ATTEMPTS: usize = 5;
 
 /// An object that the run's object refers to, as it was when the run started.
 #[derive(Clone, Debug)]
@@ -165,6 +168,42 @@ impl Context {
     pub fn event(&self, kind: EventType, reason: &str, message: &str) {
         self.recorder
             .record(&self.object, &self.resource, kind, reason, message);
+    }
+
+    /// Changes the object's metadata as it is now, if `edit` changes anything. Returns the object; none
+    /// when it is gone.
+    ///
+    /// # Errors
+    /// What the API answers; a conflict only if others write all the time.
+    pub async fn edit_metadata(
+        &self,
+        edit: impl Fn(&mut ObjectMeta) + Send + Sync,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        let (api, name) = (self.api(), self.object.name_any());
+        let mut attempt = 1;
+        loop {
+            let Some(found) = api.get_opt(&name).await? else {
+                return Ok(None);
+            };
+            let mut metadata = found.metadata.clone();
+            edit(&mut metadata);
+            let unreadable = |error: serde_json::Error| Failure::Transient(error.to_string());
+            let before = serde_json::to_value(&found.metadata).map_err(unreadable)?;
+            let after = serde_json::to_value(&metadata).map_err(unreadable)?;
+            let Some(mut change) = merge::patch(&before, &after) else {
+                return Ok(Some(found));
+            };
+            change["resourceVersion"] = json!(found.metadata.resource_version);
+            let patch = Patch::Merge(json!({"metadata": change}));
+            match api.patch(&name, &PatchParams::default(), &patch).await {
+                Ok(written) => return Ok(Some(written)),
+                Err(kube::Error::Api(status)) if status.code == 409 && attempt < EDIT_ATTEMPTS => {
+                    attempt += 1;
+                }
+                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// The object's status, as this run found it or wrote it last.

@@ -71,6 +71,8 @@ impl Returned {
 struct Ending {
     done: bool,
     recheck_at_ms: Option<u64>,
+    /// What of it must survive a restart.
+    noted_at_ms: Option<u64>,
     waiting_for: Option<String>,
 }
 
@@ -100,6 +102,7 @@ impl Run {
         let nothing = Ending {
             done: true,
             recheck_at_ms: None,
+            noted_at_ms: None,
             waiting_for: None,
         };
         let own = client::of_run(&self.client, &self.inbox, self.id, self.path(), writes);
@@ -229,15 +232,18 @@ impl Run {
         // The run at the start of a process is nobody's wish: a time that was asked for before stays.
         let at_start = self.reason == Reason::Appeared;
         let kept_ms = kept_ms.filter(|at_ms| at_start && *at_ms > now_ms);
-        let (done, recheck_at_ms, waiting_for) = match outcome {
-            Outcome::Done => (true, kept_ms, None),
-            Outcome::Wait(what) => (false, kept_ms, Some(what)),
-            Outcome::Recheck(after) => (false, Some(now_ms.saturating_add(millis(after))), None),
-            Outcome::RecheckAt(at_ms) => (false, Some(at_ms), None),
+        let done = outcome == Outcome::Done;
+        let (noted_at_ms, until_ms, waiting_for) = match outcome {
+            Outcome::Done => (kept_ms, None, None),
+            Outcome::Wait(what) => (kept_ms, None, Some(what)),
+            Outcome::WaitUntil(what, at_ms) => (kept_ms, Some(at_ms), Some(what)),
+            Outcome::Recheck(after) => (Some(now_ms.saturating_add(millis(after))), None, None),
+            Outcome::RecheckAt(at_ms) => (Some(at_ms), None, None),
         };
         Ending {
             done,
-            recheck_at_ms,
+            recheck_at_ms: noted_at_ms.into_iter().chain(until_ms).min(),
+            noted_at_ms,
             waiting_for,
         }
     }
@@ -257,7 +263,7 @@ impl Run {
         {
             return self.let_go(own, &finalizer).await;
         }
-        let notes = notes(object, ending.recheck_at_ms, self.phase);
+        let notes = notes(object, ending.noted_at_ms, self.phase);
         if notes.is_empty() {
             return Ok(());
         }

@@ -54,6 +54,9 @@ pub struct DeployItemStatus {
     /// Who took it up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployer: Option<DeployerInformation>,
+    /// Which state of the target it was brought to: its uid and generation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_generation: Option<String>,
     /// What the deployer must remember, for instance what it made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_status: Option<Value>,

@@ -1,4 +1,4 @@
-//! The environment of programs that deployers start.
+//! The words and the environment of programs that deployers start.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,6 +24,19 @@ pub(crate) fn read_environment(
         variables.insert(name.to_owned(), field.scalar()?);
     }
     Ok(Hidden(variables))
+}
+
+/// A program with its arguments, from `command` and `args`.
+pub(crate) fn read_command(root: &Field<'_>) -> Result<Hidden<Vec<String>>, DeployError> {
+    let field = root.require("command")?;
+    let mut command = field.scalars()?;
+    if command.first().is_none_or(String::is_empty) {
+        return Err(field.problem("names no program"));
+    }
+    if let Some(arguments) = root.get("args") {
+        command.extend(arguments.scalars()?);
+    }
+    Ok(Hidden(command))
 }
 
 /// All that a program gets: nothing but a few variables of ours, and what the configuration gives.

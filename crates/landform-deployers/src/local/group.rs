@@ -39,6 +39,12 @@ impl Group {
         }
     }
 
+    /// Whether none of them is left.
+    #[cfg(test)]
+    pub(crate) fn is_gone(&self) -> bool {
+        self.members().is_empty()
+    }
+
     fn members(&self) -> Vec<Handle> {
         members(self.leader.as_ref(), self.mark.as_ref())
     }

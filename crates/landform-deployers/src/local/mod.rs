@@ -9,7 +9,7 @@ mod hidden;
 mod table;
 
 pub(crate) use changes::Changes;
-pub(crate) use environment::{environment, read_environment};
+pub(crate) use environment::{environment, read_command, read_environment};
 pub(crate) use field::Field;
 pub(crate) use files::{
     Files, is_inside, private_directory, read_files, write_all, write_atomically,

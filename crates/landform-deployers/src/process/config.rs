@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::DeployError;
-use crate::local::{Field, Files, Hidden, is_inside, read_environment, read_files};
+use crate::local::{Field, Files, Hidden, is_inside, read_command, read_environment, read_files};
 
 /// All of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -223,19 +223,6 @@ impl Configuration {
             readiness,
         })
     }
-}
-
-/// A program with its arguments, from `command` and `args`.
-pub(crate) fn read_command(root: &Field<'_>) -> Result<Hidden<Vec<String>>, DeployError> {
-    let field = root.require("command")?;
-    let mut command = field.scalars()?;
-    if command.first().is_none_or(String::is_empty) {
-        return Err(field.problem("names no program"));
-    }
-    if let Some(arguments) = root.get("args") {
-        command.extend(arguments.scalars()?);
-    }
-    Ok(Hidden(command))
 }
 
 fn read_launch(root: &Field<'_>) -> Result<Launch, DeployError> {

@@ -11,7 +11,7 @@ mod children;
 mod claims;
 mod command;
 mod controller;
-mod decide;
+pub(crate) mod decide;
 mod definition;
 mod http_hook;
 mod kinds;
@@ -20,11 +20,11 @@ mod reconciler;
 mod references;
 mod spec;
 mod status;
-mod three_way;
+pub(crate) mod three_way;
 
 pub use controller::{ReconcilerController, Registry};
 pub use decide::{ANNOTATION_LAST_APPLIED, LABEL_OWNER};
-pub use definition::{DEFINITION, InstallError, install};
+pub use definition::{DEFINITION, install};
 pub use reconciler::FINALIZER_PREFIX;
 pub use spec::{
     Condition, HookSpec, KindName, ReconcilerSpec, ReconcilerStatus, RefSpec, reconciler_kind,

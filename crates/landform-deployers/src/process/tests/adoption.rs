@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::bench::{Bench, is_running, script, until, with};
 use crate::Kept;
-use crate::local::{Handle, Identity, MARK, leaders};
+use crate::local::{Group, Handle, Identity, MARK, Mark};
 use crate::process::record::{Instance, Record};
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_process_goes_on_without_landform_and_is_adopted() {
     .await;
     bench.restart();
     bench.remove().await;
-    assert_eq!(leaders(&crate::local::Mark::item(&bench.uid)), []);
+    assert!(Group::marked(Mark::item(&bench.uid)).is_gone());
 }
 
 #[tokio::test]

@@ -4,12 +4,15 @@ use serde_json::json;
 
 use super::bench::{Bench, is_running, script, until, with};
 use crate::Kept;
+use crate::local::{Group, Mark};
 
 #[tokio::test]
 async fn a_process_gets_its_files_and_environment_and_little_else() {
     let bench = Bench::new();
     let config = with(
-        script("cat conf/a.conf; env | cut -d= -f1 | sort | tr '\\n' ' '; echo; pwd; exec sleep 1000"),
+        script(
+            "cat conf/a.conf; env | cut -d= -f1 | sort | tr '\\n' ' '; echo; pwd; exec sleep 1000",
+        ),
         json!({
             "env": {"GREETING": "hello", "PORT": 80},
             "files": {"conf/a.conf": "setting\n"},
@@ -156,8 +159,7 @@ async fn what_does_not_end_is_killed_with_all_that_it_started() {
     let process = bench.deploy(config).await;
     bench.remove().await;
     assert!(!is_running(&process));
-    let mark = crate::local::Mark::item(&bench.uid);
-    assert_eq!(crate::local::leaders(&mark), []);
+    assert!(Group::marked(Mark::item(&bench.uid)).is_gone());
 }
 
 #[tokio::test]

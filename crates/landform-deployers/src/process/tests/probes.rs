@@ -155,25 +155,22 @@ async fn after_a_restart_changing_exports_are_taken_again() {
 #[tokio::test]
 async fn an_answer_of_somebody_else_is_none() {
     let bench = Bench::new();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    // The probe succeeds as soon as the process has ended.
+    let probe = "while test ! -s pid || kill -0 $(cat pid) 2>&-; do sleep 0.01; done";
     let config = with(
-        script("exit 1"),
+        script("echo $$ > pid; exit 1"),
         json!({
             "restart": {"policy": "Never"},
-            "readiness": {"tcp": {"port": port}, "interval": "10ms"},
+            "readiness": {"exec": {"command": ["sh", "-c", probe]}},
         }),
     );
-    // Either it is seen that it has ended, or that it gave up.
-    until("the end of it", || {
-        let record = bench.read("state.json");
-        record.is_empty() || !record.contains("pid")
-    })
-    .await;
-    let error = bench.try_deploy(config).await;
-    if let Ok(report) = error {
-        let process = report.instance.unwrap().process.unwrap();
-        until("its end", || !is_running(&process)).await;
-    }
+    let error = bench.try_deploy(config).await.unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("the process has ended with exit status: 1"),
+        "{}",
+        error.message
+    );
     bench.remove().await;
 }

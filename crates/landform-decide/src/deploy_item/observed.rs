@@ -1,0 +1,61 @@
+//! Everything that a decision about a deploy item may see.
+
+use landform_api::landscaper::{ExecutionPhase, Operation};
+
+/// A deploy item, and the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// The time of day, in milliseconds since 1970.
+    pub now_ms: u64,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `status.observedGeneration`.
+    pub observed_generation: Option<i64>,
+    /// `status.phase`.
+    pub phase: Option<ExecutionPhase>,
+    /// Whether it is marked for deletion.
+    pub marked: bool,
+    /// Whether our finalizer holds it.
+    pub held: bool,
+    /// What the operation annotation asks for.
+    pub operation: Option<Operation>,
+    /// Whether it is to be left alone.
+    pub ignore: bool,
+    /// Whether it goes without what it deployed (I36).
+    pub without_uninstall: bool,
+    /// When it was handed out, if nobody picked it up since.
+    pub handed_out_ms: Option<u64>,
+    /// When it was told to abort.
+    pub abort_asked_ms: Option<u64>,
+    /// When it was last picked up.
+    pub picked_up_ms: Option<u64>,
+    /// Whether the target is another one than that which it was brought to.
+    pub target_changed: bool,
+    /// How long the work may take.
+    pub timeout_ms: u64,
+    /// Who deploys it.
+    pub deployer: Deployer,
+}
+
+/// Who deploys an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deployer {
+    /// One that is part of this process.
+    Ours,
+    /// One that lives elsewhere; what is known of it, for people.
+    Elsewhere(String),
+}
+
+impl Observed {
+    /// Whether the phase is about the item as it is now (C3).
+    #[must_use]
+    pub fn status_up_to_date(&self) -> bool {
+        self.observed_generation == Some(self.generation) && self.handed_out_ms.is_none()
+    }
+
+    /// Whether the work has come to an end.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.status_up_to_date() && self.phase.is_some_and(ExecutionPhase::is_completed)
+    }
+}

@@ -1,0 +1,106 @@
+//! The rules by name, as decisions, conditions, Events and tests cite them.
+
+use std::fmt;
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        /// A rule of `docs/rules.md`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule { $($(#[$doc])* $name,)* }
+
+        impl Rule {
+            /// The rule's id.
+            #[must_use]
+            pub fn id(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+        }
+    };
+}
+
+rules! {
+    /// A final phase and the ignore annotation: nothing is done.
+    I1
+    /// The finalizer is added first.
+    I2
+    /// A deletion mark leads to the deletion flow.
+    I3
+    /// What the operation annotation asks for.
+    I4
+    /// Final and up to date: nested objects are looked at.
+    I5
+    /// Otherwise the standard flow.
+    I6
+    /// The combined phase of nested objects.
+    I10
+    /// Nested objects are at work.
+    I11
+    /// Aborted.
+    I12
+    /// Whether an update is required.
+    I13
+    /// Whether an update is possible.
+    I14
+    /// A nested installation is updated only while its parent is progressing.
+    I14b
+    /// The update.
+    I15
+    /// The nested objects' final phase is the installation's.
+    I16
+    /// Exports are made.
+    I17
+    /// Dependents are triggered.
+    I18
+    /// Force: are the imports satisfied?
+    I20
+    /// Force: the update.
+    I21
+    /// Deletion by force.
+    I30
+    /// A sibling needs what this one exports.
+    I31
+    /// Nothing nested is left.
+    I32
+    /// Nested objects are at work; the deletion waits.
+    I33
+    /// An update before the deletion.
+    I34
+    /// Nested objects are deleted.
+    I35
+    /// Objects go, what they deployed stays.
+    I36
+    /// Imports and exports between siblings.
+    I40
+    /// Data must fit its schema.
+    I41
+    /// Which phases are completed.
+    E1
+    /// Completed and ignored.
+    E2
+    /// The finalizer is added.
+    E3
+    /// Which operation is due.
+    E4
+    /// Whether an item's spec is up to date.
+    E5
+    /// Items without a counterpart are removed.
+    E6
+    /// The classes of items.
+    E7
+    /// The reconcile operation.
+    E8
+    /// The re-check.
+    E9
+    /// The delete operation.
+    E10
+    /// Dependencies between items must make sense.
+    E11
+    /// Items are picked up, progress and abort in time.
+    E12
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}

@@ -1,0 +1,128 @@
+//! The reconciler of deploy items: keeps the contract for every deployer that is part of this process, and
+//! the times of those that are not.
+//!
+//! # Expected flow
+//! `observe` → `landform_decide::deploy_item::decide` → `act`. A pickup first resets the status, then removes
+//! the annotation that asked for it: a crash in between repeats the pickup. The deployer is then called
+//! until it succeeds, fails for good or runs out of time, in the same run. Whatever changes the item cancels
+//! the run, and the next one starts only when this one has returned: that is the fence of an abort.
+
+mod act;
+mod export;
+mod observe;
+mod target;
+mod work;
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::GroupVersionKind;
+use landform_api::landscaper::{self, keys};
+use landform_decide::deploy_item::decide;
+use landform_engine::{Context, Failure, Outcome, Reconciler, Ref};
+
+use crate::deployer::{Deployer, Wake};
+
+/// Items wait in their runs for what they deploy to become ready: a waiting run costs little.
+const ITEMS_AT_ONCE: usize = 1024;
+/// How the deployers of this process introduce themselves.
+const IDENTITY: &str = "landform";
+
+/// Reconciles deploy items of all types.
+pub struct DeployItems {
+    deployers: BTreeMap<String, Arc<dyn Deployer>>,
+    wake: Wake,
+}
+
+impl DeployItems {
+    /// Knows no deployer yet: every item is somebody else's.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            deployers: BTreeMap::new(),
+            wake: Wake::default(),
+        }
+    }
+
+    /// Items of its type are deployed by this one.
+    #[must_use]
+    pub fn with(mut self, deployer: impl Deployer) -> Self {
+        let kind = deployer.kind().to_owned();
+        self.deployers.insert(kind, Arc::new(deployer));
+        self
+    }
+
+    /// What deployers ask for calls with; to be connected with the engine when that has started.
+    #[must_use]
+    pub fn wake(&self) -> Wake {
+        self.wake.clone()
+    }
+}
+
+impl Default for DeployItems {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Reconciler for DeployItems {
+    fn kind(&self) -> GroupVersionKind {
+        landscaper::kind("DeployItem")
+    }
+
+    fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
+        Box::pin(async move {
+            let item = observe::Item::read(context)?;
+            let deployer = self.deployers.get(&item.object.spec.kind);
+            let seen = observe::observed(context, &item, deployer.is_some());
+            let decision = decide(&seen);
+            tracing::debug!(rule = %decision.rule, action = ?decision.action, "decided");
+            let act = act::Act {
+                context,
+                item: &item,
+                wake: &self.wake,
+                timeout_ms: seen.timeout_ms,
+            };
+            act.carry_out(decision, deployer).await
+        })
+    }
+
+    fn refs(&self, item: &DynamicObject) -> Vec<Ref> {
+        let target = &item.data["spec"]["target"];
+        let Some(name) = target["name"].as_str().filter(|name| !name.is_empty()) else {
+            return Vec::new();
+        };
+        let namespace = target["namespace"].as_str().filter(|name| !name.is_empty());
+        let namespace = namespace.map(ToOwned::to_owned).or(item.namespace());
+        vec![Ref {
+            kind: landscaper::kind("Target"),
+            namespace,
+            name: name.to_owned(),
+        }]
+    }
+
+    fn content(&self, item: &DynamicObject) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        item.metadata.uid.hash(&mut hasher);
+        item.metadata.generation.hash(&mut hasher);
+        let annotations = item.annotations();
+        for key in [
+            keys::OPERATION,
+            keys::IGNORE,
+            keys::DELETE_WITHOUT_UNINSTALL,
+            keys::RECONCILE_TIME,
+            keys::ABORT_TIME,
+        ] {
+            annotations.get(key).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn limit(&self) -> usize {
+        ITEMS_AT_ONCE
+    }
+}

@@ -1,0 +1,88 @@
+//! Reads what the decision about an item may see.
+
+use kube::ResourceExt as _;
+use kube::core::ObjectMeta;
+use landform_api::duration;
+use landform_api::landscaper::{DeployItem, Operation, keys};
+use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
+use landform_engine::{Context, Failure, read_time};
+
+/// The item of a run, as it was when the run began.
+pub(super) struct Item {
+    pub(super) metadata: ObjectMeta,
+    pub(super) object: DeployItem,
+    /// The target's uid and generation, if there is a target.
+    pub(super) target_generation: Option<String>,
+}
+
+impl Item {
+    pub(super) fn read(context: &Context) -> Result<Self, Failure> {
+        let object: DeployItem = serde_json::from_value(context.object().data.clone())
+            .map_err(|error| Failure::Invalid(format!("the deploy item can't be read: {error}")))?;
+        let target = context
+            .refs()
+            .first()
+            .and_then(|target| target.object.as_ref());
+        let target_generation = target.map(|target| {
+            let generation = target.metadata.generation.unwrap_or_default();
+            format!("{}.{generation}", target.uid().unwrap_or_default())
+        });
+        Ok(Self {
+            metadata: context.object().metadata.clone(),
+            object,
+            target_generation,
+        })
+    }
+
+    pub(super) fn annotation(&self, key: &str) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref()?;
+        annotations.get(key).map(String::as_str)
+    }
+
+    fn time(&self, key: &str) -> Option<u64> {
+        self.annotation(key).and_then(read_time)
+    }
+}
+
+pub(super) fn observed(context: &Context, item: &Item, ours: bool) -> Observed {
+    let (spec, status) = (&item.object.spec, &item.object.status);
+    let finalizers = item.metadata.finalizers.as_deref().unwrap_or_default();
+    let is_true = |key| item.annotation(key) == Some(keys::TRUE);
+    let timeout = spec.timeout.as_deref().and_then(duration::parse);
+    let timeout_ms = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+    let elsewhere = || {
+        let name = status
+            .deployer
+            .as_ref()
+            .map(|deployer| deployer.name.as_str());
+        let name = name.filter(|name| !name.is_empty());
+        match name {
+            Some(name) => format!("the deployer {name} of type {}", spec.kind),
+            None => format!("a deployer of type {}", spec.kind),
+        }
+    };
+    // Times of an older status don't count for work that was handed out since.
+    let picked_up = status.last_reconcile_time.as_deref().and_then(read_time);
+    Observed {
+        now_ms: context.now_ms(),
+        generation: item.metadata.generation.unwrap_or_default(),
+        observed_generation: status.observed_generation,
+        phase: status.phase,
+        marked: item.metadata.deletion_timestamp.is_some(),
+        held: finalizers.iter().any(|name| name == keys::FINALIZER),
+        operation: item.annotation(keys::OPERATION).and_then(Operation::parse),
+        ignore: is_true(keys::IGNORE),
+        without_uninstall: is_true(keys::DELETE_WITHOUT_UNINSTALL),
+        handed_out_ms: item.time(keys::RECONCILE_TIME),
+        abort_asked_ms: item.time(keys::ABORT_TIME),
+        picked_up_ms: picked_up,
+        target_changed: item.target_generation.is_some()
+            && item.target_generation != status.target_generation,
+        timeout_ms: timeout_ms.unwrap_or(PROGRESSING_TIMEOUT_MS),
+        deployer: if ours {
+            Deployer::Ours
+        } else {
+            Deployer::Elsewhere(elsewhere())
+        },
+    }
+}

@@ -1,0 +1,98 @@
+//! Finds the target of an item, with what its Secret holds.
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
+use kube::api::Api;
+use landform_api::landscaper::Target;
+use landform_engine::Context;
+use serde_json::Value;
+
+use super::observe::Item;
+use crate::deployer::{DeployError, ResolvedTarget};
+
+/// What was found in place of a target.
+pub(super) enum Found {
+    /// The item names none.
+    None,
+    /// It names one that doesn't exist.
+    Missing(String),
+    /// Here it is.
+    Target(Box<ResolvedTarget>),
+}
+
+impl Found {
+    pub(super) fn into_target(self) -> Option<ResolvedTarget> {
+        match self {
+            Self::None | Self::Missing(_) => None,
+            Self::Target(target) => Some(*target),
+        }
+    }
+}
+
+pub(super) async fn resolve(context: &Context, item: &Item) -> Result<Found, DeployError> {
+    let Some(reference) = &item.object.spec.target else {
+        return Ok(Found::None);
+    };
+    let referred = context
+        .refs()
+        .first()
+        .and_then(|found| found.object.as_ref());
+    let Some(object) = referred else {
+        return Ok(Found::Missing(reference.name.clone()));
+    };
+    let target: Target = serde_json::from_value(object.data.clone()).map_err(|error| {
+        let message = format!("the Target {} can't be read: {error}", reference.name);
+        DeployError::configuration("InvalidTarget", message)
+    })?;
+    let mut spec = target.spec;
+    if let Some(secret) = &spec.secret_ref {
+        let namespace = object.namespace().unwrap_or_default();
+        let from = if secret.namespace.is_empty() {
+            &namespace
+        } else {
+            &secret.namespace
+        };
+        if *from != namespace {
+            let message = format!(
+                "the Target {} refers to a Secret in the namespace {from}; only its own, {namespace}, is allowed",
+                reference.name
+            );
+            return Err(DeployError::configuration("InvalidTarget", message));
+        }
+        let value = read_secret(context, &namespace, &secret.name, &secret.key).await?;
+        spec.configuration = Some(value);
+    }
+    Ok(Found::Target(Box::new(ResolvedTarget {
+        name: reference.name.clone(),
+        spec,
+    })))
+}
+
+/// Reads a key of a Secret as YAML. Errors name the Secret and the key, never what is in there.
+async fn read_secret(
+    context: &Context,
+    namespace: &str,
+    name: &str,
+    key: &str,
+) -> Result<Value, DeployError> {
+    let api: Api<Secret> = Api::namespaced(context.client(), namespace);
+    let found = api.get_opt(name).await.map_err(|error| {
+        let message = format!("the Secret {namespace}/{name} can't be read: {error}");
+        DeployError::transient("ReadTarget", "SecretNotRead", message)
+    })?;
+    let missing = |what: String| DeployError::transient("ReadTarget", "SecretMissing", what);
+    let secret = found.ok_or_else(|| {
+        missing(format!(
+            "the Secret {namespace}/{name} of the target doesn't exist"
+        ))
+    })?;
+    let bytes = secret.data.unwrap_or_default().remove(key);
+    let bytes = bytes
+        .ok_or_else(|| missing(format!("the Secret {namespace}/{name} has no key {key:?}")))?;
+    let unreadable = || {
+        let message = format!("the key {key:?} of the Secret {namespace}/{name} isn't YAML");
+        DeployError::configuration("InvalidTarget", message)
+    };
+    let text = String::from_utf8(bytes.0).map_err(|_| unreadable())?;
+    landform_yaml::parse_one(&text, &landform_yaml::Limits::default()).map_err(|_| unreadable())
+}

@@ -1,0 +1,231 @@
+//! Calls a deployer: with its target, until a time, again after errors that may pass.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use landform_api::landscaper::{ErrorCode, ExecutionPhase};
+use landform_engine::{Failure, Outcome};
+
+use super::act::Act;
+use super::{export, target};
+use crate::deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget};
+
+/// Pauses between attempts double from the first to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Work that takes longer than this shows as Progressing.
+const SHOW_AFTER: Duration = Duration::from_millis(200);
+
+/// The work on one item, until a time.
+pub(super) struct Work<'a> {
+    pub(super) act: &'a Act<'a>,
+    pub(super) until_ms: u64,
+}
+
+/// How work ended.
+enum Ended {
+    Well(Deployed),
+    Failed(DeployError),
+    /// The target doesn't exist.
+    NoTarget(String),
+}
+
+impl Work<'_> {
+    pub(super) fn job<'b>(&'b self, target: Option<&'b ResolvedTarget>) -> Job<'b> {
+        Job {
+            context: self.act.context,
+            metadata: &self.act.item.metadata,
+            spec: &self.act.item.object.spec,
+            status: &self.act.item.object.status,
+            target,
+            wake: self.act.wake,
+            deadline_ms: self.until_ms,
+        }
+    }
+
+    /// The target, if it can be found.
+    pub(super) async fn target_or_none(&self) -> Option<ResolvedTarget> {
+        let found = target::resolve(self.act.context, self.act.item).await;
+        found.ok().and_then(target::Found::into_target)
+    }
+
+    pub(super) async fn deploy(
+        &self,
+        deployer: Option<&Arc<dyn Deployer>>,
+    ) -> Result<Outcome, Failure> {
+        let Some(deployer) = deployer else {
+            return Ok(Outcome::Done);
+        };
+        let ended = {
+            let writing = AtomicBool::new(false);
+            let attempts = self.attempts(&**deployer);
+            let shown = self.show_progress(&writing);
+            match select(Box::pin(attempts), Box::pin(shown)).await {
+                Either::Left((ended, shown)) => {
+                    // A write that has begun must end before the next one.
+                    if writing.load(Ordering::Relaxed) {
+                        shown.await?;
+                    }
+                    ended?
+                }
+                Either::Right((written, attempts)) => {
+                    written?;
+                    attempts.await?
+                }
+            }
+        };
+        match ended {
+            Ended::Well(deployed) => self.succeeded(deployed).await,
+            Ended::Failed(error) => {
+                self.act.end_as_failed(&error).await?;
+                Ok(Outcome::Done)
+            }
+            Ended::NoTarget(name) => self.act.wait_for_target(&name, self.until_ms).await,
+        }
+    }
+
+    async fn show_progress(&self, writing: &AtomicBool) -> Result<(), Failure> {
+        tokio::time::sleep(SHOW_AFTER).await;
+        writing.store(true, Ordering::Relaxed);
+        let shown = self.act.write(|status| {
+            status.phase = Some(ExecutionPhase::Progressing);
+        });
+        shown.await
+    }
+
+    async fn succeeded(&self, deployed: Deployed) -> Result<Outcome, Failure> {
+        let export_ref = export::write(self.act.context, self.act.item, deployed.exports).await?;
+        let target_generation = self.act.item.target_generation.clone();
+        self.act
+            .write(|status| {
+                status.phase = Some(ExecutionPhase::Succeeded);
+                status.observed_generation = self.act.item.metadata.generation;
+                status.last_error = None;
+                status.waiting_on.clear();
+                status.export_ref = export_ref;
+                status.target_generation = target_generation;
+                if deployed.provider_status.is_some() {
+                    status.provider_status = deployed.provider_status;
+                }
+            })
+            .await?;
+        Ok(later(deployed.keep_after))
+    }
+
+    pub(super) async fn keep(
+        &self,
+        deployer: Option<&Arc<dyn Deployer>>,
+    ) -> Result<Outcome, Failure> {
+        let Some(deployer) = deployer else {
+            return Ok(Outcome::Done);
+        };
+        let target = self.target_or_none().await;
+        match deployer.keep(&self.job(target.as_ref())).await {
+            Ok(Kept::Fine) => Ok(Outcome::Done),
+            Ok(Kept::Again(after)) => Ok(later(Some(after))),
+            Ok(Kept::Redeploy) => {
+                self.act
+                    .write(|status| status.phase = Some(ExecutionPhase::Progressing))
+                    .await?;
+                self.deploy(Some(deployer)).await
+            }
+            Err(error) => self.given_up(error).await,
+        }
+    }
+
+    async fn given_up(&self, error: DeployError) -> Result<Outcome, Failure> {
+        if error.reason == DeployError::CANCELLED {
+            return Err(Failure::Cancelled);
+        }
+        if !error.is_fatal() {
+            self.act.note_error(&error).await?;
+            return Err(Failure::Transient(error.message));
+        }
+        self.act.end_as_failed(&error).await?;
+        Ok(Outcome::Done)
+    }
+
+    pub(super) async fn remove(
+        &self,
+        deployer: Option<&Arc<dyn Deployer>>,
+    ) -> Result<Outcome, Failure> {
+        if let Some(deployer) = deployer {
+            let target = self.target_or_none().await;
+            let job = self.job(target.as_ref());
+            let removed = self.in_time(deployer.remove(&job)).await;
+            if let Err(error) = removed {
+                return self.given_up(error).await;
+            }
+        }
+        self.act.let_go().await
+    }
+
+    /// Tries until it works, can't work, or the time is over.
+    async fn attempts(&self, deployer: &dyn Deployer) -> Result<Ended, Failure> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let target = match target::resolve(self.act.context, self.act.item).await {
+                Ok(target::Found::Missing(name)) => return Ok(Ended::NoTarget(name)),
+                Ok(found) => Ok(found.into_target()),
+                Err(error) => Err(error),
+            };
+            let result = match target {
+                Ok(target) => {
+                    let job = self.job(target.as_ref());
+                    self.in_time(deployer.deploy(&job)).await
+                }
+                Err(error) => Err(error),
+            };
+            let error = match result {
+                Ok(value) => return Ok(Ended::Well(value)),
+                Err(error) => error,
+            };
+            if error.reason == DeployError::CANCELLED || self.act.context.is_cancelled() {
+                return Err(Failure::Cancelled);
+            }
+            if error.is_fatal() {
+                return Ok(Ended::Failed(error));
+            }
+            self.act.note_error(&error).await?;
+            let wait = pause.min(self.time_left());
+            self.act.context.sleep(wait).await?;
+            if self.time_left().is_zero() {
+                return Ok(Ended::Failed(self.too_late(Some(&error))));
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, DeployError>>,
+    ) -> Result<T, DeployError> {
+        match tokio::time::timeout(self.time_left(), work).await {
+            Ok(result) => result,
+            Err(_) => Err(self.too_late(None)),
+        }
+    }
+
+    fn time_left(&self) -> Duration {
+        let now_ms = self.act.context.now_ms();
+        Duration::from_millis(self.until_ms.saturating_sub(now_ms))
+    }
+
+    fn too_late(&self, cause: Option<&DeployError>) -> DeployError {
+        let timeout = Duration::from_millis(self.act.timeout_ms);
+        let time = landform_api::duration::write(timeout);
+        let kind = &self.act.item.object.spec.kind;
+        let mut message = format!("the deployer {kind} did not finish within {time}");
+        if let Some(cause) = cause {
+            message = format!("{message}; the last error was: {}", cause.message);
+        }
+        let code = ErrorCode::Timeout;
+        DeployError::with_code("WaitForProgress", "ProgressingTimeout", message, code)
+    }
+}
+
+fn later(after: Option<Duration>) -> Outcome {
+    after.map_or(Outcome::Done, Outcome::Recheck)
+}
