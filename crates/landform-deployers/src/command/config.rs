@@ -1,4 +1,4 @@
-//! What a deploy item of type `landform.dev/command` says, as `docs/deployers.md` describes it.
+//! What a deploy item of type `landform.dev/command` says, as `docs/deployers/command.md` describes it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! `landform.dev/command`: runs a command to completion, as Landscaper's container deployer runs a container.
 //!
 //! The same command is run to deploy (`OPERATION=RECONCILE`) and to remove (`OPERATION=DELETE`), the latter from
-//! what was noted when it was last started. `docs/deployers.md` has the configuration.
+//! what was noted when it was last started. `docs/deployers/command.md` has the configuration.
 
 mod config;
 mod output;
@@ -192,9 +192,9 @@ async fn execute(
     let limit = bounds.limit(configuration.timeout);
     let ended = match run(program, limit, started, bounds.cancelled).await {
         Ok(ended) => ended,
-        Err(RunError::NotStarted(error)) => return Err(Problem::NotStarted(error)),
-        Err(RunError::NotRecorded(error)) => return Err(not_written(error).into()),
-        Err(RunError::NotKilled(error)) => return Err(error.into()),
+        Err(RunError::Start(error)) => return Err(Problem::NotStarted(error)),
+        Err(RunError::Record(error)) => return Err(not_written(error).into()),
+        Err(RunError::Kill(error)) => return Err(error.into()),
     };
     let with_output = |how: String, output: String| {
         let colon = if output.is_empty() { "" } else { ": " };

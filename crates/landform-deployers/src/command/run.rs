@@ -51,7 +51,7 @@ pub(crate) async fn run(
     started: impl FnOnce() -> io::Result<()>,
     cancelled: impl Future<Output = ()>,
 ) -> Result<Ended, RunError> {
-    let (mut child, pipe) = start(&program).map_err(RunError::NotStarted)?;
+    let (mut child, pipe) = start(&program).map_err(RunError::Start)?;
     let leader = child
         .id()
         .and_then(|id| i32::try_from(id).ok())
@@ -62,7 +62,7 @@ pub(crate) async fn run(
     }));
     if let Err(error) = started() {
         group.kill().await?;
-        return Err(RunError::NotRecorded(error));
+        return Err(RunError::Record(error));
     }
     let mut tail = Tail::new(program.secrets);
     let end = {
@@ -91,7 +91,7 @@ pub(crate) async fn run(
     let _ = child.wait().await;
     match end {
         End::Itself(Ok(status)) => Ok(Ended::Itself(status, tail.text())),
-        End::Itself(Err(error)) => Err(RunError::NotStarted(error)),
+        End::Itself(Err(error)) => Err(RunError::Start(error)),
         End::TooLate => Ok(Ended::TooLate(tail.text())),
         End::Cancelled => Ok(Ended::Cancelled),
     }
@@ -103,10 +103,14 @@ enum End {
     Cancelled,
 }
 
+/// What got in the way of a run.
 pub(crate) enum RunError {
-    NotStarted(io::Error),
-    NotRecorded(io::Error),
-    NotKilled(DeployError),
+    /// It can't be started.
+    Start(io::Error),
+    /// It was started, and ended because that could not be noted.
+    Record(io::Error),
+    /// It can't be killed.
+    Kill(DeployError),
 }
 
 fn start(program: &Program<'_>) -> io::Result<(tokio::process::Child, Receiver)> {
@@ -149,7 +153,7 @@ impl KillOnDrop {
             Some(grace) => group.stop(Signal::TERM, grace).await,
             None => group.kill().await,
         };
-        ended.map_err(RunError::NotKilled)?;
+        ended.map_err(RunError::Kill)?;
         self.0 = None;
         Ok(())
     }

@@ -54,10 +54,9 @@ impl Workspace {
     }
 
     pub(crate) fn make(&self) -> io::Result<()> {
-        let names = ["content", "state", "run"].into_iter();
-        names
-            .map(|name| private_directory(&self.path(name)))
-            .collect()
+        ["content", "state", "run"]
+            .into_iter()
+            .try_for_each(|name| private_directory(&self.path(name)))
     }
 
     /// Notes a command before it is started.

@@ -1,9 +1,9 @@
 //! `landform.dev/process`: a process on this machine, started, looked after and replaced.
 //!
-//! A process goes on when Landform ends, and is taken up again when it starts. `docs/deployers.md` has the
+//! A process goes on when Landform ends, and is taken up again when it starts. `docs/deployers/process.md` has the
 //! configuration.
 //!
-//! - `config` is what people write, `record` what is noted on disk, `launch` starts a process;
+//! - `config` is what people write and `read` reads, `record` what is noted on disk, `launch` starts a process;
 //! - `supervisor` looks after one, `logs` after its output;
 //! - `readiness` and `exports` ask it; `rollout` puts all of that in order.
 
@@ -11,6 +11,7 @@ mod config;
 mod exports;
 mod launch;
 mod logs;
+mod read;
 mod readiness;
 mod record;
 mod rollout;
@@ -131,8 +132,14 @@ impl Deployer for ProcessDeployer {
         Box::pin(async move {
             let configuration = Configuration::read(job.spec.config.as_ref())?;
             let slot = self.slot(job.uid())?;
-            job.or_cancelled(slot.keep(configuration, notify(job)))
-                .await?
+            let kept = job
+                .or_cancelled(slot.keep(configuration, notify(job)))
+                .await??;
+            let status = slot.provider_status();
+            if kept == Kept::Fine && status.is_some() && status != job.status.provider_status {
+                job.remember(&status.unwrap_or_default()).await?;
+            }
+            Ok(kept)
         })
     }
 

@@ -140,7 +140,7 @@ impl Item {
         self.change(|record| {
             record
                 .instances
-                .retain(|instance| instance.attempt != attempt)
+                .retain(|instance| instance.attempt != attempt);
         })
     }
 

@@ -150,6 +150,18 @@ impl Slot {
         }
     }
 
+    /// What the item's status should say about the process that runs.
+    pub(crate) fn provider_status(&self) -> Option<Value> {
+        let supervisor = self.supervisor.lock();
+        let supervisor = supervisor.as_ref()?;
+        let state = supervisor.state().borrow().clone();
+        let State::Running(instance) = state else {
+            return None;
+        };
+        let report = self.report(Some(instance), supervisor.hash.clone(), Map::new());
+        Some(report.provider_status())
+    }
+
     /// Ends what is not ready, and looks after nothing any more.
     pub(crate) async fn stop(&self) -> Result<(), DeployError> {
         self.end_supervision().await;

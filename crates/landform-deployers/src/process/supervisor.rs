@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::config::{Configuration, Export, Policy, Restart};
+use super::config::{Configuration, Policy, Restart};
 use super::launch::{Launched, launch};
 use super::logs;
 use super::record::{Instance, Item};
@@ -171,10 +171,8 @@ impl Run {
                 Err(error) => return self.give_up(error.message),
             };
             self.sender.send_replace(State::Running(instance.clone()));
-            let exports = self.configuration.exports.values();
-            if exports.into_iter().any(Export::changes) {
-                (self.notify)();
-            }
+            // Its exports may be others, and its number is.
+            (self.notify)();
         }
     }
 

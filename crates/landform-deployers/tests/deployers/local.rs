@@ -152,6 +152,25 @@ async fn a_process_that_dies_is_adopted_and_started_again_after_a_restart() {
 }
 
 #[tokio::test]
+async fn the_status_shows_the_process_that_runs() {
+    let data = tempfile::tempdir().unwrap();
+    let world = World::new(deployers(data.path())).await;
+    world
+        .hand_out("db", process("echo up; exec sleep 1000", json!({})))
+        .await;
+    let first = pid(&world.until_phase("db", "Succeeded").await);
+    let killed = std::process::Command::new("kill")
+        .arg(first.to_string())
+        .status();
+    assert!(killed.unwrap().success());
+    let item = world.until("db", |item| pid(item) != first).await;
+    assert_eq!(item.data["status"]["phase"], "Succeeded");
+    assert!(is_running(pid(&item)));
+    world.delete("db").await;
+    world.until_gone("db").await;
+}
+
+#[tokio::test]
 async fn bad_configuration_fails_the_item_and_can_be_deleted() {
     let data = tempfile::tempdir().unwrap();
     let world = World::new(deployers(data.path())).await;

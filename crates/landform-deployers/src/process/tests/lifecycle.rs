@@ -74,6 +74,7 @@ async fn on_failure_success_is_the_end() {
         json!({"restart": {"policy": "OnFailure", "backoff": "10ms"}}),
     );
     bench.try_deploy(config.clone()).await.unwrap();
+    until("the end", || bench.record().finished.is_some()).await;
     bench.woken().await;
     assert_eq!(bench.read("work/runs"), "x\nx\nx\n");
     assert_eq!(bench.keep(config.clone()).await, Ok(Kept::Fine));
