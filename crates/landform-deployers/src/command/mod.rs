@@ -269,4 +269,9 @@ impl Deployer for CommandDeployer {
     fn remove<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
         Box::pin(self.delete(job.uid(), job.target, bounds(job)))
     }
+
+    fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
+        // What a run of a Landform before this one has left.
+        Box::pin(async move { Group::marked(Mark::item(job.uid())).kill().await })
+    }
 }

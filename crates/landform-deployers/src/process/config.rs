@@ -23,6 +23,20 @@ pub(crate) struct Configuration {
     pub(crate) replace: Replace,
 }
 
+impl Configuration {
+    /// How often it is asked whether the process is ready, and its exports are there.
+    pub(crate) fn interval(&self) -> Duration {
+        let readiness = self.readiness.as_ref();
+        readiness.map_or(Duration::from_secs(1), |readiness| readiness.interval)
+    }
+
+    /// For how long.
+    pub(crate) fn patience(&self) -> Duration {
+        let readiness = self.readiness.as_ref();
+        readiness.map_or(Duration::from_secs(60), |readiness| readiness.timeout)
+    }
+}
+
 /// What a process is made of: only when this changes must it be replaced.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Launch {
@@ -58,13 +72,6 @@ pub(crate) struct Readiness {
     pub(crate) probe: Probe,
     pub(crate) interval: Duration,
     pub(crate) timeout: Duration,
-}
-
-impl Readiness {
-    /// How often it is asked, and for how long.
-    pub(crate) fn times(&self) -> (Duration, Duration) {
-        (self.interval, self.timeout)
-    }
 }
 
 #[derive(Clone, Debug)]

@@ -54,11 +54,7 @@ pub(crate) fn launch(
         }
     };
     item.change_instance(attempt, |instance| instance.process = Some(process))?;
-    let record = item.record();
-    let instance = record
-        .instances
-        .into_iter()
-        .find(|instance| instance.attempt == attempt);
+    let instance = item.instance(attempt);
     let instance = instance.ok_or_else(|| {
         DeployError::transient("Start", "NotRecorded", "the process was not recorded")
     })?;

@@ -144,6 +144,10 @@ impl Deployer for ProcessDeployer {
     }
 
     fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
-        Box::pin(async move { job.or_cancelled(self.slot(job.uid())?.stop()).await? })
+        Box::pin(async move {
+            job.or_cancelled(self.slot(job.uid())?.stop()).await??;
+            self.slots.lock().remove(job.uid());
+            Ok(())
+        })
     }
 }

@@ -122,6 +122,15 @@ impl Item {
         Ok(result)
     }
 
+    /// What is noted about one attempt.
+    pub(crate) fn instance(&self, attempt: u64) -> Option<Instance> {
+        let record = self.record.lock();
+        let mut instances = record.instances.iter();
+        instances
+            .find(|instance| instance.attempt == attempt)
+            .cloned()
+    }
+
     /// Changes what is noted about one attempt.
     pub(crate) fn change_instance(
         &self,

@@ -17,7 +17,7 @@ use tokio::process::Child;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::config::{Configuration, Export, Policy, Readiness, Replace};
+use super::config::{Configuration, Export, Policy, Probe, Replace};
 use super::launch::launch;
 use super::record::{Instance, Item};
 use super::supervisor::{Notify, State, Supervisor};
@@ -300,23 +300,31 @@ impl Slot {
         supervisor: &Supervisor,
     ) -> Result<(Option<Instance>, Map<String, Value>), DeployError> {
         let configuration = &supervisor.configuration;
-        let times = configuration.readiness.as_ref().map(Readiness::times);
-        let (interval, patience) =
-            times.unwrap_or((Duration::from_secs(1), Duration::from_secs(60)));
-        let end = Instant::now() + patience;
+        let interval = configuration.interval();
+        let end = Instant::now() + configuration.patience();
         let mut state = supervisor.state();
-        let mut reason = "it does not run".to_owned();
+        let mut reason = match configuration.readiness.as_ref().map(|found| &found.probe) {
+            Some(Probe::Log { .. }) => "no line of its log fits",
+            Some(Probe::Http { .. } | Probe::Tcp { .. } | Probe::Exec { .. }) | None => {
+                "it has not answered"
+            }
+        }
+        .to_owned();
         loop {
             let now = state.borrow_and_update().clone();
-            let attempt = match &now {
-                State::GaveUp(reason) => return Err(self.gave_up(reason)),
+            let attempt = match now {
+                State::GaveUp(reason) => return Err(self.gave_up(&reason)),
                 State::Finished => None,
                 State::Waiting => {
                     self.change_until(&mut state, end, None, &reason).await?;
                     continue;
                 }
-                State::Running(instance) => Some(instance),
+                // The record knows more: whether it was ready once.
+                State::Running(instance) => {
+                    Some(self.item.instance(instance.attempt).unwrap_or(instance))
+                }
             };
+            let attempt = attempt.as_ref();
             let tried = async {
                 let answer = match attempt {
                     Some(instance) => readiness::ask(&self.item, configuration, instance).await?,

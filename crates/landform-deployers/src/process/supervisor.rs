@@ -13,8 +13,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::config::{Configuration, Policy, Restart};
 use super::launch::{Launched, launch};
-use super::logs;
 use super::record::{Instance, Item};
+use super::{logs, readiness};
 use crate::DeployError;
 use crate::local::Handle;
 
@@ -132,9 +132,15 @@ struct Run {
 impl Run {
     async fn supervise(&mut self, mut instance: Instance) {
         let mut failures = 0;
+        let mut is_first = true;
         loop {
             let since = Instant::now();
-            let ended = self.ended(&instance).await;
+            let ended = if is_first {
+                self.ended(&instance).await
+            } else {
+                self.ready_and_ended(&instance).await
+            };
+            is_first = false;
             self.child = None;
             // What it has started would be in the way of its successor.
             if let Err(error) = self.item.end(&instance).await {
@@ -171,9 +177,33 @@ impl Run {
                 Err(error) => return self.give_up(error.message),
             };
             self.sender.send_replace(State::Running(instance.clone()));
-            // Its exports may be others, and its number is.
-            (self.notify)();
         }
+    }
+
+    /// The first process is asked by whoever deploys it; those that follow are asked here, and then there is
+    /// something new to tell: the number of the process, and perhaps its exports.
+    async fn ready_and_ended(&mut self, instance: &Instance) -> Ended {
+        let (item, configuration) = (Arc::clone(&self.item), Arc::clone(&self.configuration));
+        let ready = async {
+            while readiness::ask(&item, &configuration, instance)
+                .await
+                .is_err()
+            {
+                tokio::time::sleep(configuration.interval()).await;
+            }
+        };
+        tokio::select! {
+            ended = self.ended(instance) => return ended,
+            () = ready => {}
+        }
+        let noted = self
+            .item
+            .change_instance(instance.attempt, |instance| instance.ready = true);
+        if let Err(error) = noted {
+            tracing::warn!(item = self.item.uid, %error, "that a process is ready was not noted");
+        }
+        (self.notify)();
+        self.ended(instance).await
     }
 
     async fn ended(&mut self, instance: &Instance) -> Ended {

@@ -174,3 +174,31 @@ async fn an_answer_of_somebody_else_is_none() {
     );
     bench.remove().await;
 }
+
+#[tokio::test]
+async fn a_process_that_was_started_again_is_asked_again() {
+    let mut bench = Bench::new();
+    let config = with(
+        script(
+            "echo x >> runs; test $(wc -l < runs) = 1 || while test ! -e go; do sleep 0.01; done; echo up; exec sleep 1000",
+        ),
+        json!({"readiness": {"log": {"pattern": "^up$"}}}),
+    );
+    let first = bench.deploy(config.clone()).await;
+    let handle = crate::local::Handle::open(&first).unwrap();
+    handle.send(rustix::process::Signal::KILL).unwrap();
+    until("another one", || {
+        bench
+            .running()
+            .is_some_and(|instance| instance.process.as_ref() != Some(&first))
+    })
+    .await;
+    assert!(!bench.running().unwrap().ready);
+    std::fs::write(bench.directory().join("work/go"), "").unwrap();
+    bench.woken().await;
+    assert!(bench.running().unwrap().ready);
+    // The line may be gone by now: what was ready once is not asked again.
+    std::fs::write(bench.directory().join("log/process.log"), "").unwrap();
+    bench.deploy(config).await;
+    bench.remove().await;
+}
