@@ -2,6 +2,7 @@
 
 mod adoption;
 mod bench;
+mod crash;
 mod lifecycle;
 mod probes;
 mod replacement;
