@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::DeployError;
 
+/// Longer times are slips of the pen, and could not be added to the time of day.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
 /// One field of a configuration, and the way to it.
 pub(crate) struct Field<'a> {
     path: String,
@@ -121,6 +124,9 @@ impl<'a> Field<'a> {
     /// A length of time.
     pub(crate) fn duration(&self) -> Result<Duration, DeployError> {
         let duration = self.value.as_str().and_then(landform_api::duration::parse);
+        if duration.is_some_and(|duration| duration > LONGEST) {
+            return Err(self.problem("must not be longer than a year"));
+        }
         duration
             .ok_or_else(|| self.problem("must be a length of time, for instance 500ms or 1m30s"))
     }
@@ -144,7 +150,7 @@ mod tests {
     #[test]
     fn problems_name_the_field_and_not_its_value() {
         let value = json!({
-            "a": {"text": 5, "number": "hunter2", "time": "hunter2", "word": "hunter2"},
+            "a": {"text": 5, "number": "hunter2", "time": "hunter2", "long": "9999999h", "word": "hunter2"},
             "list": ["fine", ["hunter2"]],
         });
         let root = Field::root(&value);
@@ -153,7 +159,7 @@ mod tests {
         let table = [
             (
                 a.only(&["text"]).unwrap_err(),
-                "config.a.number: unknown field; there are text",
+                "config.a.long: unknown field; there are text",
             ),
             (
                 root.only(&["list", "b"]).unwrap_err(),
@@ -170,6 +176,10 @@ mod tests {
             (
                 field("time").duration().unwrap_err(),
                 "config.a.time: must be a length of time, for instance 500ms or 1m30s",
+            ),
+            (
+                field("long").duration().unwrap_err(),
+                "config.a.long: must not be longer than a year",
             ),
             (
                 field("word")

@@ -54,7 +54,8 @@ impl Group {
     /// # Errors
     /// When some can't be killed.
     pub(crate) async fn stop(&self, signal: Signal, grace: Duration) -> Result<(), DeployError> {
-        let end = Instant::now() + grace;
+        let now = Instant::now();
+        let end = now.checked_add(grace).unwrap_or(now);
         let mut told = BTreeSet::new();
         loop {
             let members = self.members();

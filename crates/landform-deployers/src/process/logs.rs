@@ -32,11 +32,11 @@ pub(crate) async fn keep_rotating(item: Arc<Item>, limits: Logs) {
 }
 
 async fn rotate_on_changes(item: &Arc<Item>, limits: Logs) -> io::Result<()> {
-    let changes = Changes::of(&item.log())?;
+    let changes = Changes::of(&item.log());
     loop {
         let rotated = Arc::clone(item);
         tokio::task::spawn_blocking(move || rotate(&rotated, limits)).await??;
-        changes.next().await?;
+        changes.next().await;
         tokio::time::sleep(BREAK).await;
     }
 }
@@ -79,7 +79,7 @@ fn rename_if_there(from: &Path, to: &Path) -> io::Result<()> {
 pub(crate) async fn line(log: &Path, from: u64, pattern: &regex::Regex) -> io::Result<()> {
     // Bytes, because a program may write anything.
     let pattern = Regex::new(pattern.as_str()).map_err(io::Error::other)?;
-    let changes = Changes::of(log)?;
+    let changes = Changes::of(log);
     let mut position = from;
     let mut rest = Vec::new();
     loop {
@@ -102,7 +102,7 @@ pub(crate) async fn line(log: &Path, from: u64, pattern: &regex::Regex) -> io::R
                 break;
             }
         }
-        changes.next().await?;
+        changes.next().await;
     }
 }
 
