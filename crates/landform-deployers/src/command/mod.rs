@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use landform_api::landscaper::report::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use crate::local::{Group, Mark, is_inside};
+use crate::local::is_inside;
 use crate::{DeployError, Deployed, Deployer, Job, ResolvedTarget};
 use config::Configuration;
 use output::Secrets;
@@ -178,7 +178,7 @@ async fn execute(
     bounds: Bounds<impl Future<Output = ()>>,
     started: impl FnOnce() -> io::Result<()>,
 ) -> Result<(), Problem> {
-    Group::marked(Mark::item(&workspace.uid)).kill().await?;
+    workspace.clear().await?;
     let environment = workspace
         .prepare(configuration, operation.word())
         .map_err(not_written)?;
@@ -187,6 +187,7 @@ async fn execute(
         words: &configuration.command,
         environment,
         directory: &workspace.content(),
+        item_directory: &workspace.directory,
         secrets: Secrets::new(configuration.secrets()),
     };
     let limit = bounds.limit(configuration.timeout);
@@ -272,6 +273,6 @@ impl Deployer for CommandDeployer {
 
     fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
         // What a run of a Landform before this one has left.
-        Box::pin(async move { Group::marked(Mark::item(job.uid())).kill().await })
+        Box::pin(async move { self.workspace(job.uid())?.clear().await })
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::output::{Secrets, Tail};
 use crate::DeployError;
-use crate::local::{Group, Identity, MARK, Mark};
+use crate::local::{Group, Identity, MARK, Mark, StartLock};
 
 /// A command that was told to end gets so long before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -29,6 +29,8 @@ pub(crate) struct Program<'a> {
     pub(crate) words: &'a [String],
     pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) directory: &'a Path,
+    /// Where the item's lock is.
+    pub(crate) item_directory: &'a Path,
     pub(crate) secrets: Secrets,
 }
 
@@ -118,6 +120,7 @@ fn start(program: &Program<'_>) -> io::Result<(tokio::process::Child, Receiver)>
         .words
         .split_first()
         .ok_or(io::ErrorKind::InvalidInput)?;
+    let _starting = StartLock::take(program.item_directory)?;
     // One pipe for both, so that lines stand in the order in which they were written.
     let (reader, writer) = io::pipe()?;
     let child = Command::new(first)

@@ -22,13 +22,15 @@ use super::config::{
     CONTENT_PATH, Configuration, EXPORTS_PATH, IMPORTS_PATH, OPERATION, STATE_PATH, TARGET_PATH,
 };
 use crate::DeployError;
-use crate::local::{environment, private_directory, write_all, write_atomically};
+use crate::local::{
+    Group, Mark, StartLock, environment, private_directory, write_all, write_atomically,
+};
 
 /// Exports may be so long.
 const EXPORT_BYTES: u64 = 1 << 20;
 
 pub(crate) struct Workspace {
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     pub(crate) uid: String,
 }
 
@@ -57,6 +59,16 @@ impl Workspace {
         ["content", "state", "run"]
             .into_iter()
             .try_for_each(|name| private_directory(&self.path(name)))
+    }
+
+    /// Kills what is left of a run whose end nobody saw.
+    pub(crate) async fn clear(&self) -> Result<(), DeployError> {
+        let starting = StartLock::wait(&self.directory).await.map_err(|error| {
+            let message = format!("the item's directory can't be locked: {error}");
+            DeployError::transient("Run", "NotLocked", message)
+        })?;
+        drop(starting);
+        Group::marked(Mark::item(&self.uid)).kill().await
     }
 
     /// Notes a command before it is started.

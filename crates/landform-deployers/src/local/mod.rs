@@ -6,6 +6,7 @@ mod field;
 mod files;
 mod group;
 mod hidden;
+mod lock;
 mod table;
 
 pub(crate) use changes::Changes;
@@ -16,4 +17,5 @@ pub(crate) use files::{
 };
 pub(crate) use group::Group;
 pub(crate) use hidden::Hidden;
+pub(crate) use lock::StartLock;
 pub(crate) use table::{Handle, Identity, MARK, Mark, leaders};

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use super::config::{Configuration, Launch};
 use super::record::{Instance, Item};
 use crate::DeployError;
-use crate::local::{Identity, MARK, environment, private_directory, write_all};
+use crate::local::{Identity, MARK, StartLock, environment, private_directory, write_all};
 
 /// A process that was just started.
 pub(crate) struct Launched {
@@ -31,7 +31,8 @@ pub(crate) fn launch(
     prepare(item, &configuration.launch)?;
     let log = open_log(item).map_err(|error| not_started("NotWritten", "the log", &error))?;
     let log_start = log.metadata().map_or(0, |log| log.len());
-    let _launching = item.launching.lock();
+    let _starting = StartLock::take(&item.directory)
+        .map_err(|error| not_started("NotWritten", "the lock", &error))?;
     let attempt = item.change(|record| {
         record.attempts += 1;
         record.finished = None;

@@ -13,7 +13,9 @@ use sha1::{Digest as _, Sha1};
 
 use super::config::{Launch, Stop};
 use crate::DeployError;
-use crate::local::{Group, Handle, Identity, Mark, leaders, private_directory, write_atomically};
+use crate::local::{
+    Group, Handle, Identity, Mark, StartLock, leaders, private_directory, write_atomically,
+};
 
 /// One process that was started, or is about to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,8 +55,6 @@ pub(crate) struct Item {
     record: Mutex<Record>,
     /// One at a time rotates the log.
     pub(super) rotation: Mutex<()>,
-    /// Held while a process is started, so that nobody takes it for one whose start was cut short.
-    pub(super) launching: Mutex<()>,
 }
 
 fn not_written(error: &io::Error) -> DeployError {
@@ -89,7 +89,6 @@ impl Item {
             directory,
             record: Mutex::new(record),
             rotation: Mutex::new(()),
-            launching: Mutex::new(()),
         }
     }
 
@@ -178,15 +177,20 @@ impl Item {
     /// Compares the record with the processes that there are: those that were only intended are found by their
     /// marks, and those that have ended are forgotten, with what they left behind.
     pub(crate) async fn settle(&self) -> Result<(), DeployError> {
-        let instances = {
-            let _nobody_starts_one = self.launching.lock();
-            self.record().instances
-        };
-        for instance in instances {
-            let process = match &instance.process {
-                Some(process) => Some(process.clone()),
-                None => leaders(&self.mark(instance.attempt)).into_iter().next(),
-            };
+        let starting = StartLock::wait(&self.directory).await;
+        let starting = starting.map_err(|error| not_written(&error))?;
+        let found: Vec<(Instance, Option<Identity>)> = self
+            .record()
+            .instances
+            .into_iter()
+            .map(|instance| {
+                let marked = || leaders(&self.mark(instance.attempt)).into_iter().next();
+                let process = instance.process.clone().or_else(marked);
+                (instance, process)
+            })
+            .collect();
+        drop(starting);
+        for (instance, process) in found {
             if process.as_ref().and_then(Handle::open).is_some() {
                 self.change_instance(instance.attempt, |instance| instance.process = process)?;
             } else {

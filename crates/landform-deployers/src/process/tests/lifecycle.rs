@@ -221,7 +221,7 @@ async fn an_abort_ends_what_is_not_ready() {
     let bench = Bench::new();
     let config = with(
         script("exec sleep 1000"),
-        json!({"readiness": {"exec": {"command": ["false"]}, "timeout": "50ms", "interval": "10ms"}}),
+        json!({"readiness": {"exec": {"command": ["false"]}, "timeout": "1s", "interval": "10ms"}}),
     );
     let error = bench.try_deploy(config).await.unwrap_err();
     assert!(

@@ -121,11 +121,13 @@ async fn a_replacement_that_was_cut_short_is_completed() {
     // The successor starts and is not ready when Landform ends.
     let ready = second["readiness"].clone();
     second["readiness"] = json!({"exec": {"command": ["false"]}, "interval": "10ms"});
-    let begun = tokio::time::timeout(
-        std::time::Duration::from_millis(500),
-        bench.try_deploy(second.clone()),
-    );
-    assert!(begun.await.is_err());
+    tokio::select! {
+        deployed = bench.try_deploy(second.clone()) => panic!("{deployed:?}"),
+        () = until("the successor", || {
+            let instances = bench.record().instances;
+            instances.len() == 2 && instances.iter().all(|instance| instance.process.is_some())
+        }) => {}
+    }
     assert_eq!(bench.record().instances.len(), 2);
     bench.restart();
     second["readiness"] = ready;
