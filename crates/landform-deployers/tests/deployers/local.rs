@@ -10,7 +10,7 @@ use landform_deployers::command::CommandDeployer;
 use landform_deployers::process::ProcessDeployer;
 use serde_json::{Value, json};
 
-use crate::harness::World;
+use crate::harness::{DataDirectory, World};
 
 /// Everything that should happen happens within this time.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,7 +64,7 @@ async fn exported(world: &World, name: &str) -> Value {
 
 #[tokio::test]
 async fn a_process_outlives_landform_and_goes_with_its_item() {
-    let data = tempfile::tempdir().unwrap();
+    let data = DataDirectory::new();
     let mut world = World::new(deployers(data.path())).await;
     let spec = process(
         "echo up; exec sleep 1000",
@@ -101,7 +101,7 @@ async fn a_process_outlives_landform_and_goes_with_its_item() {
 
 #[tokio::test]
 async fn an_item_whose_process_gave_up_fails_and_runs_again_when_asked() {
-    let data = tempfile::tempdir().unwrap();
+    let data = DataDirectory::new();
     let world = World::new(deployers(data.path())).await;
     let more = json!({"restart": {"policy": "Never"}, "workingDirectory": data.path()});
     let script = "echo up; while test ! -e end; do sleep 0.01; done; echo canary; exit 3";
@@ -129,7 +129,7 @@ async fn an_item_whose_process_gave_up_fails_and_runs_again_when_asked() {
 
 #[tokio::test]
 async fn a_process_that_dies_is_adopted_and_started_again_after_a_restart() {
-    let data = tempfile::tempdir().unwrap();
+    let data = DataDirectory::new();
     let mut world = World::new(deployers(data.path())).await;
     let more = json!({"exports": {"pid": {"fromFile": {"path": "pid"}}}});
     let script = "echo $$ > pid; echo up; exec sleep 1000";
@@ -153,7 +153,7 @@ async fn a_process_that_dies_is_adopted_and_started_again_after_a_restart() {
 
 #[tokio::test]
 async fn the_status_shows_the_process_that_runs() {
-    let data = tempfile::tempdir().unwrap();
+    let data = DataDirectory::new();
     let world = World::new(deployers(data.path())).await;
     world
         .hand_out("db", process("echo up; exec sleep 1000", json!({})))
@@ -172,7 +172,7 @@ async fn the_status_shows_the_process_that_runs() {
 
 #[tokio::test]
 async fn bad_configuration_fails_the_item_and_can_be_deleted() {
-    let data = tempfile::tempdir().unwrap();
+    let data = DataDirectory::new();
     let world = World::new(deployers(data.path())).await;
     for (name, kind) in [("a", ProcessDeployer::KIND), ("b", CommandDeployer::KIND)] {
         let config = json!({"command": ["true"], "env": {"A": ["canary"]}});
@@ -193,7 +193,7 @@ async fn bad_configuration_fails_the_item_and_can_be_deleted() {
 
 #[tokio::test]
 async fn a_command_deploys_exports_and_removes() {
-    let data = tempfile::tempdir().unwrap();
+    let data = DataDirectory::new();
     let world = World::new(deployers(data.path())).await;
     let diary = data.path().join("diary");
     let config = json!({
@@ -229,7 +229,7 @@ async fn a_command_deploys_exports_and_removes() {
 
 #[tokio::test]
 async fn a_command_of_an_item_that_changes_is_ended_before_the_next_one_starts() {
-    let data = tempfile::tempdir().unwrap();
+    let data = DataDirectory::new();
     let world = World::new(deployers(data.path())).await;
     let diary = data.path().join("diary");
     let spec = |script: &str| {
@@ -255,7 +255,7 @@ async fn a_command_of_an_item_that_changes_is_ended_before_the_next_one_starts()
 
 #[tokio::test]
 async fn a_command_that_fails_shows_its_output_without_secrets() {
-    let data = tempfile::tempdir().unwrap();
+    let data = DataDirectory::new();
     let world = World::new(deployers(data.path())).await;
     let config = json!({
         "command": ["sh", "-c", "echo the token $TOKEN is wrong; exit 4"],

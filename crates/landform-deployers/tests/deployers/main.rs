@@ -9,3 +9,4 @@
 mod contract;
 mod harness;
 mod local;
+mod shop;
