@@ -7,6 +7,7 @@
 
 mod deployer;
 mod items;
+pub mod manifest;
 pub mod mock;
 
 pub use deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget, Wake};

@@ -1,0 +1,1 @@
+//! Tests of the pure parts that belong to no single file.
