@@ -59,7 +59,8 @@ pub(super) async fn apply(
         name,
         uid: job.uid(),
     };
-    let mut inventory = Inventory::read(job.status.provider_status.as_ref());
+    let mut inventory = Inventory::read(job.remembered().await.as_ref());
+    stay_at_target(cluster, &mut inventory)?;
     let wanted = plan::plan(cluster, &configuration.manifests, item).await?;
     let judged = judge(cluster, &wanted, &inventory).await?;
     refuse_foreign(cluster, &judged)?;
@@ -75,6 +76,21 @@ pub(super) async fn apply(
     }
     job.remember(&inventory.write()).await?;
     Ok(Applied { inventory, wanted })
+}
+
+/// An item can't move: nobody would remove what is at the former target.
+fn stay_at_target(cluster: &Cluster<'_>, inventory: &mut Inventory) -> Result<(), DeployError> {
+    let former = inventory.target.replace(cluster.target.clone());
+    let former = former.filter(|former| *former != cluster.target && !inventory.entries.is_empty());
+    let Some(former) = former else {
+        return Ok(());
+    };
+    let message = format!(
+        "its objects are at the target {former}, and spec.target is {}: set it back, or delete the \
+         item and create it anew",
+        cluster.target
+    );
+    Err(DeployError::configuration("TargetChanged", message))
 }
 
 /// An object, how it is, and what to do about it.

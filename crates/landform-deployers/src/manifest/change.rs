@@ -40,7 +40,8 @@ pub(super) fn wanted(manifest: &Value, namespace: Option<&str>, item: Item<'_>) 
     let mut wanted = three_way::without_nulls(manifest.clone());
     if let Value::Object(fields) = &mut wanted {
         fields.remove("status");
-        if fields.get("kind").and_then(Value::as_str) == Some("Secret") {
+        let text = |field: &str| fields.get(field).and_then(Value::as_str);
+        if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) {
             normalize_secret(fields);
         }
     }

@@ -2,10 +2,12 @@
 //!
 //! Before each write the call looks whether it was cancelled. A write that was sent is waited for, because
 //! the target carries it out whether anybody waits or not: when a call has returned, all its writes have
-//! ended. Reads are dropped at once.
+//! ended. When a call is dropped instead, because its time is over, its last write goes on as a task, and
+//! the item's next call begins when that has ended. Reads are dropped at once.
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -15,6 +17,7 @@ use kube::{Client, Resource as _};
 use landform_api::kind::split_api_version;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio_util::task::TaskTracker;
 
 use super::object::ObjectName;
 use super::report;
@@ -50,13 +53,16 @@ pub(super) struct Cluster<'a> {
     pub(super) target: String,
     pub(super) namespace: String,
     client: Client,
+    /// The item's writes that have not ended.
+    writes: Arc<TaskTracker>,
     /// By `apiVersion` and kind; none when the target doesn't serve it.
     places: Mutex<BTreeMap<(String, String), Option<Place>>>,
 }
 
 impl<'a> Cluster<'a> {
-    pub(super) fn new(job: &'a Job<'a>, connection: Connection) -> Self {
+    pub(super) fn new(job: &'a Job<'a>, connection: Connection, writes: Arc<TaskTracker>) -> Self {
         Self {
+            writes,
             job,
             target: connection.target,
             namespace: connection.namespace,
@@ -146,7 +152,11 @@ impl<'a> Cluster<'a> {
         let request = Request::new(path).create(&params, bytes).map_err(|_| {
             DeployError::configuration("InvalidName", format!("{object} can't be asked for"))
         })?;
-        match self.write(self.client.request(request)).await? {
+        let client = self.client.clone();
+        match self
+            .write(async move { client.request(request).await })
+            .await?
+        {
             Ok(created) => Ok(Some(created)),
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
             Err(error) => Err(report::of_object("Create", &self.target, object, &error)),
@@ -165,8 +175,9 @@ impl<'a> Cluster<'a> {
             field_manager: Some(FIELD_MANAGER.into()),
             ..PatchParams::default()
         };
-        let patch = Patch::Merge(change);
-        match self.write(api.patch(&object.name, &params, &patch)).await? {
+        let (name, patch) = (object.name.clone(), Patch::Merge(change.clone()));
+        let request = async move { api.patch(&name, &params, &patch).await };
+        match self.write(request).await? {
             Ok(patched) => Ok(Some(patched)),
             Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(None),
             Err(error) => Err(report::of_object("Update", &self.target, object, &error)),
@@ -185,11 +196,11 @@ impl<'a> Cluster<'a> {
             uid: Some(uid.to_owned()),
             resource_version: None,
         });
-        match self.write(api.delete(&object.name, &params)).await? {
-            Ok(answer) => Ok(answer
-                .map_left(|_| Deletion::Marked)
-                .map_right(|_| Deletion::Gone)
-                .into_inner()),
+        let name = object.name.clone();
+        let request = async move { api.delete(&name, &params).await };
+        match self.write(request).await? {
+            Ok(answer) if answer.is_left() => Ok(Deletion::Marked),
+            Ok(_) => Ok(Deletion::Gone),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Deletion::Gone),
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(Deletion::Replaced),
             Err(error) => Err(report::of_object("Delete", &self.target, object, &error)),
@@ -205,15 +216,22 @@ impl<'a> Cluster<'a> {
         answer.map_err(|_| self.silent())
     }
 
-    async fn write<T>(
+    async fn write<T: Send + 'static>(
         &self,
-        request: impl Future<Output = Result<T, kube::Error>>,
+        request: impl Future<Output = Result<T, kube::Error>> + Send + 'static,
     ) -> Result<Result<T, kube::Error>, DeployError> {
         if self.job.is_cancelled() {
             return Err(DeployError::cancelled());
         }
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, request).await;
-        answer.map_err(|_| self.silent())
+        let request = tokio::time::timeout(REQUEST_TIMEOUT, request);
+        match self.writes.spawn(request).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(self.silent()),
+            Err(_) => {
+                let message = format!("target {}: a request ended unexpectedly", self.target);
+                Err(DeployError::transient("Request", "Unreachable", message))
+            }
+        }
     }
 
     fn silent(&self) -> DeployError {

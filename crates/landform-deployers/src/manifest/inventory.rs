@@ -21,6 +21,8 @@ pub(super) struct Entry {
 /// All objects, in the order in which they are applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Inventory {
+    /// The name of the Target where they are.
+    pub(super) target: Option<String>,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -29,7 +31,9 @@ impl Inventory {
     pub(super) fn read(status: Option<&Value>) -> Self {
         let list = status.and_then(|status| status["managedResources"].as_array());
         let entries = list.into_iter().flatten().filter_map(read_entry);
+        let target = status.and_then(|status| status["target"].as_str());
         Self {
+            target: target.map(str::to_owned),
             entries: entries.collect(),
         }
     }
@@ -37,7 +41,12 @@ impl Inventory {
     /// As it is remembered.
     pub(super) fn write(&self) -> Value {
         let resources: Vec<_> = self.entries.iter().map(write_entry).collect();
-        json!({"apiVersion": API_VERSION, "kind": "ProviderStatus", "managedResources": resources})
+        json!({
+            "apiVersion": API_VERSION,
+            "kind": "ProviderStatus",
+            "target": self.target,
+            "managedResources": resources,
+        })
     }
 
     pub(super) fn find(&self, object: &ObjectName) -> Option<&Entry> {

@@ -31,11 +31,15 @@ mod target;
 mod tests;
 mod wait;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use tokio_util::task::TaskTracker;
 
 use crate::{DeployError, Deployed, Deployer, Job, Kept};
 use cluster::Cluster;
@@ -49,8 +53,31 @@ pub use target::{KUBERNETES_CLUSTER, THIS_SERVER};
 pub const KIND: &str = "landscaper.gardener.cloud/kubernetes-manifest";
 
 /// Deploys manifests.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ManifestDeployer;
+#[derive(Debug, Default)]
+pub struct ManifestDeployer {
+    /// Writes that go on, by the uid of their item.
+    writes: Mutex<BTreeMap<String, Arc<TaskTracker>>>,
+}
+
+impl ManifestDeployer {
+    /// One that has nothing under way.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Waits for what an earlier call has left behind.
+    async fn writes_of(&self, job: &Job<'_>) -> Arc<TaskTracker> {
+        let writes = {
+            let mut all = self.writes.lock();
+            all.retain(|_, writes| Arc::strong_count(writes) > 1 || !writes.is_empty());
+            all.entry(job.uid().to_owned()).or_default().clone()
+        };
+        writes.close();
+        writes.wait().await;
+        writes
+    }
+}
 
 impl Deployer for ManifestDeployer {
     fn kind(&self) -> &str {
@@ -58,19 +85,26 @@ impl Deployer for ManifestDeployer {
     }
 
     fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
-        Box::pin(deploy(job))
+        Box::pin(async { deploy(job, self.writes_of(job).await).await })
     }
 
     fn remove<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
-        Box::pin(remove(job))
+        Box::pin(async { remove(job, self.writes_of(job).await).await })
     }
 
     fn keep<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Kept, DeployError>> {
-        Box::pin(keep(job))
+        Box::pin(async { keep(job, self.writes_of(job).await).await })
+    }
+
+    fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
+        Box::pin(async {
+            self.writes_of(job).await;
+            Ok(())
+        })
     }
 }
 
-async fn deploy(job: &Job<'_>) -> Result<Deployed, DeployError> {
+async fn deploy(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<Deployed, DeployError> {
     let configuration = Configuration::read(job.spec.config.as_ref())?;
     if !configuration.unknown.is_empty() {
         let (namespace, name) = job.name();
@@ -82,7 +116,7 @@ async fn deploy(job: &Job<'_>) -> Result<Deployed, DeployError> {
             "fields that are not known are ignored"
         );
     }
-    let cluster = Cluster::new(job, target::connect(job).await?);
+    let cluster = Cluster::new(job, target::connect(job).await?, writes);
     let applied = apply::apply(&cluster, &configuration).await?;
     let managed = applied.managed();
     readiness::wait_until_ready(&cluster, &configuration.readiness, &managed).await?;
@@ -95,8 +129,8 @@ async fn deploy(job: &Job<'_>) -> Result<Deployed, DeployError> {
     })
 }
 
-async fn remove(job: &Job<'_>) -> Result<(), DeployError> {
-    let inventory = Inventory::read(job.status.provider_status.as_ref());
+async fn remove(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<(), DeployError> {
+    let inventory = Inventory::read(job.remembered().await.as_ref());
     if !inventory.entries.iter().any(|entry| entry.policy.deletes()) {
         return Ok(());
     }
@@ -109,13 +143,13 @@ async fn remove(job: &Job<'_>) -> Result<(), DeployError> {
         );
         DeployError::transient("Remove", &error.reason, message)
     })?;
-    let cluster = Cluster::new(job, connection);
+    let cluster = Cluster::new(job, connection, writes);
     let timeout = Configuration::delete_timeout_of(job.spec.config.as_ref());
     removal::remove_all(&cluster, &inventory.entries, timeout).await
 }
 
 /// Puts right what others changed or deleted at the target, when it is time to.
-async fn keep(job: &Job<'_>) -> Result<Kept, DeployError> {
+async fn keep(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<Kept, DeployError> {
     let Some(schedule) = Configuration::schedule_of(job.spec.config.as_ref())? else {
         return Ok(Kept::Fine);
     };
@@ -130,8 +164,13 @@ async fn keep(job: &Job<'_>) -> Result<Kept, DeployError> {
     {
         return Ok(Kept::Again(Duration::from_millis(early)));
     }
+    if let (None, Some(target)) = (job.target, &job.spec.target) {
+        // It may come back, and what is there goes on without it.
+        let message = format!("there is no Target {}, or it can't be read", target.name);
+        return Err(DeployError::transient("Keep", "NoTarget", message));
+    }
     let configuration = Configuration::read(job.spec.config.as_ref())?;
-    let cluster = Cluster::new(job, target::connect(job).await?);
+    let cluster = Cluster::new(job, target::connect(job).await?, writes);
     apply::apply(&cluster, &configuration).await?;
     Ok(pause(&schedule, job.now_ms()).map_or(Kept::Fine, Kept::Again))
 }

@@ -113,7 +113,7 @@ async fn custom_labels(
     let config = Config::default().labels(&labels.join(","));
     let secret = selector.kind == "Secret";
     let api = cluster.api(&place, None);
-    let waited = wait::until(cluster.job, api, config, secret, check.timeout, |objects| {
+    let waited = wait::until(cluster, api, config, secret, check.timeout, |objects| {
         if objects.is_empty() {
             return Err("there is no object with these labels".to_owned());
         }
@@ -307,5 +307,93 @@ pub(super) fn value_at(object: &DynamicObject, path: &JsonPath) -> Option<Value>
         [] | [Value::Null] => None,
         [only] => Some(only.clone()),
         _ => Some(found.into_iter().cloned().collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_kind_says_when_it_is_ready() {
+        let condition = |kind: &str, status: &str| json!({"conditions": [{"type": kind, "status": status, "reason": "Because"}]});
+        let ready = json!({"observedGeneration": 2, "updatedReplicas": 2, "availableReplicas": 2});
+        let behind = json!({"observedGeneration": 1, "updatedReplicas": 2, "availableReplicas": 2});
+        let few = json!({"observedGeneration": 2, "updatedReplicas": 2, "availableReplicas": 1});
+        let daemons = |available: i64| {
+            json!({
+                "observedGeneration": 2, "desiredNumberScheduled": 4,
+                "updatedNumberScheduled": 4, "numberAvailable": available,
+            })
+        };
+        for (kind, status, expected) in [
+            ("Deployment", ready.clone(), Ok(())),
+            (
+                "Deployment",
+                behind,
+                Err("its controller has not seen the latest change"),
+            ),
+            (
+                "Deployment",
+                few.clone(),
+                Err("status.availableReplicas is 1 of 2"),
+            ),
+            ("StatefulSet", ready, Ok(())),
+            (
+                "StatefulSet",
+                few,
+                Err("status.availableReplicas is 1 of 2"),
+            ),
+            (
+                "ReplicaSet",
+                json!({"observedGeneration": 2, "readyReplicas": 2}),
+                Ok(()),
+            ),
+            ("DaemonSet", daemons(3), Ok(())),
+            (
+                "DaemonSet",
+                daemons(2),
+                Err("status.numberAvailable is 2 of 3"),
+            ),
+            ("Pod", json!({}), Err("condition Ready is missing")),
+            (
+                "Pod",
+                condition("Ready", "False"),
+                Err("condition Ready is False (Because)"),
+            ),
+            ("Pod", condition("Ready", "True"), Ok(())),
+            ("Pod", json!({"phase": "Succeeded"}), Ok(())),
+            ("Job", json!({}), Ok(())),
+            (
+                "Job",
+                condition("Failed", "True"),
+                Err("condition Failed is True (Because)"),
+            ),
+            (
+                "CustomResourceDefinition",
+                condition("Established", "True"),
+                Ok(()),
+            ),
+            (
+                "CustomResourceDefinition",
+                json!({}),
+                Err("condition Established is missing"),
+            ),
+            ("ConfigMap", json!({}), Ok(())),
+        ] {
+            let rolling =
+                json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%"}});
+            let object = json!({
+                "apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "generation": 2},
+                "spec": {"replicas": 2, "updateStrategy": rolling}, "status": status,
+            });
+            let object = serde_json::from_value(object).unwrap();
+            assert_eq!(
+                default_check(&object),
+                expected.map_err(str::to_owned),
+                "{kind}"
+            );
+        }
     }
 }

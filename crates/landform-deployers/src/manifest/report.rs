@@ -120,7 +120,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// A message of an API server without the values in it.
-fn without_values(message: &str) -> String {
+pub(super) fn without_values(message: &str) -> String {
     let mut text = String::new();
     let mut rest = message;
     loop {

@@ -15,7 +15,10 @@ use kube::runtime::watcher::{self, Config, Event, watcher};
 use super::cluster::{Cluster, Place};
 use super::object::ObjectName;
 use super::report;
-use crate::{DeployError, Job};
+use crate::DeployError;
+
+/// So often in a row a watch may fail before the target counts as unreachable.
+const WATCH_FAILURES: usize = 3;
 
 /// How waiting ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +26,12 @@ pub(super) enum Waited<T> {
     Done(T),
     /// What was still missing, for people.
     TimedOut(String),
+}
+
+/// How watching ended.
+enum Watched<T> {
+    Done(T),
+    Failed(String),
 }
 
 /// Waits for one object.
@@ -33,10 +42,15 @@ pub(super) async fn for_object<T>(
     timeout: Duration,
     mut check: impl FnMut(Option<&DynamicObject>) -> Result<T, String> + Send,
 ) -> Result<Waited<T>, DeployError> {
+    // Most objects are as they should be at once.
+    let live = cluster.get(place, object).await?;
+    if let Ok(done) = check(live.as_ref()) {
+        return Ok(Waited::Done(done));
+    }
     let api = cluster.api(place, object.namespace.as_deref());
     let config = Config::default().fields(&format!("metadata.name={}", object.name));
     let secret = object.is_secret();
-    until(cluster.job, api, config, secret, timeout, |objects| {
+    until(cluster, api, config, secret, timeout, |objects| {
         check(objects.first().copied())
     })
     .await
@@ -44,7 +58,7 @@ pub(super) async fn for_object<T>(
 
 /// Waits for all objects of a selection together.
 pub(super) async fn until<T>(
-    job: &Job<'_>,
+    cluster: &Cluster<'_>,
     api: Api<DynamicObject>,
     config: Config,
     secret: bool,
@@ -57,7 +71,9 @@ pub(super) async fn until<T>(
         let mut objects = BTreeMap::new();
         let mut listed = BTreeMap::new();
         let mut is_known = false;
+        let mut failures = 0;
         while let Some(event) = events.next().await {
+            failures = if event.is_err() { failures + 1 } else { 0 };
             match event {
                 Ok(Event::Init) => listed.clear(),
                 Ok(Event::InitApply(object)) => {
@@ -73,23 +89,30 @@ pub(super) async fn until<T>(
                 Ok(Event::Delete(object)) => {
                     objects.remove(&key(&object));
                 }
-                Err(error) => missing = format!("it can't be watched: {}", told(secret, &error)),
+                Err(error) if failures >= WATCH_FAILURES => {
+                    return Watched::Failed(told(secret, &error));
+                }
+                Err(_) => {}
             }
             if is_known {
                 let all: Vec<_> = objects.values().collect();
                 match check(&all) {
-                    Ok(done) => return Some(done),
+                    Ok(done) => return Watched::Done(done),
                     Err(text) => missing = text,
                 }
             }
         }
-        None
+        Watched::Failed("the watch ended".into())
     };
-    let ended = tokio::time::timeout(timeout, job.or_cancelled(watching)).await;
+    let ended = tokio::time::timeout(timeout, cluster.job.or_cancelled(watching)).await;
     match ended {
-        Ok(Ok(Some(done))) => Ok(Waited::Done(done)),
+        Ok(Ok(Watched::Done(done))) => Ok(Waited::Done(done)),
+        Ok(Ok(Watched::Failed(text))) => {
+            let message = format!("target {}: it can't be watched: {text}", cluster.target);
+            Err(DeployError::transient("Watch", "Unreachable", message))
+        }
         Ok(Err(cancelled)) => Err(cancelled),
-        Ok(Ok(None)) | Err(_) => Ok(Waited::TimedOut(missing)),
+        Err(_) => Ok(Waited::TimedOut(missing)),
     }
 }
 
@@ -103,7 +126,7 @@ fn told(secret: bool, error: &watcher::Error) -> String {
         | watcher::Error::WatchStartFailed(error)
         | watcher::Error::WatchFailed(error) => report::in_short(secret, error),
         watcher::Error::WatchError(status) if secret => status.reason.clone(),
-        watcher::Error::WatchError(status) => status.message.clone(),
-        _ => "the watch failed".into(),
+        watcher::Error::WatchError(status) => report::without_values(&status.message),
+        watcher::Error::NoResourceVersion => "its list has no resourceVersion".into(),
     }
 }

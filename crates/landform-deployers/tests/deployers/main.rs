@@ -1,4 +1,11 @@
 //! Deployers on the real API server and engine.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that can't go on fails"
+)]
+
 mod contract;
 mod harness;
+mod manifest;
