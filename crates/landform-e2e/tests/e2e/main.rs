@@ -6,6 +6,7 @@
 )]
 
 mod custom_resources;
+mod deployer_python;
 mod engine_elsewhere;
 mod in_process;
 mod kopf_operator;
