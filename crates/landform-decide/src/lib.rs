@@ -4,7 +4,11 @@
 //! `decision.rs` what it returns, `tests.rs` tables in which every rule fires once and is withheld once.
 //! `combined.rs` is what installations and executions share: how phases of many become one.
 
+mod combined;
 pub mod deploy_item;
+pub mod execution;
+pub mod installation;
 mod rule;
 
+pub use combined::{Standing, combined, combined_items};
 pub use rule::Rule;

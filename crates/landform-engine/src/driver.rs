@@ -21,6 +21,7 @@ use crate::key::Key;
 use crate::kinds::Kind;
 use crate::message::{Inbox, Message, WriteTarget, Written};
 use crate::metrics::Metrics;
+use crate::provisions::Provisions;
 use crate::reconciler::Reconciler;
 use crate::recorder::Recorder;
 use crate::resources::Resources;
@@ -51,6 +52,7 @@ pub(crate) struct Driver {
     pub(crate) gathering: bool,
     pub(crate) runs: Runs,
     pub(crate) timers: Timers,
+    pub(crate) provisions: Provisions,
     pub(crate) echoes: Echoes,
     pub(crate) trace: Trace,
     /// What objects' last runs said that they wait for.
@@ -83,6 +85,7 @@ impl Driver {
                 self.take_in(message);
             }
             self.take_times();
+            self.tell_provisions();
             self.machine.step(self.events.drain(..), &mut commands);
             for command in commands.drain(..) {
                 self.carry_out(command);

@@ -20,6 +20,7 @@ use crate::key::Key;
 use crate::kinds::group_kind;
 use crate::message::{Inbox, Message};
 use crate::metrics::Metrics;
+use crate::provisions::Provisions;
 use crate::reconciler::Reconciler;
 use crate::recorder::Recorder;
 use crate::resources::Resources;
@@ -147,6 +148,7 @@ impl Builder {
             gathering: true,
             runs: Runs::new(self.runs),
             timers: Timers::default(),
+            provisions: Provisions::default(),
             echoes: Echoes::default(),
             trace: Trace::new(self.trace, self.observer),
             waiting_for: BTreeMap::new(),

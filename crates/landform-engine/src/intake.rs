@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::keys::ANNOTATION_RENAMED_FROM;
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_schedule::{Event, Role, Sight};
+use landform_schedule::{Event, Role, Sight, Version};
 use tokio::sync::watch;
 
 use crate::content::content_of_all;
@@ -176,7 +176,7 @@ impl Driver {
             if news
                 && before
                     .as_ref()
-                    .is_none_or(|before| before.version != known.version)
+                    .is_none_or(|before| before.movement != known.movement)
             {
                 moved.extend(known.leads_to.iter().cloned());
                 moved.extend(before.into_iter().flat_map(|before| before.leads_to));
@@ -191,6 +191,9 @@ impl Driver {
         moved.dedup();
         for key in moved {
             self.events.push(Event::Related { key });
+        }
+        for object in &objects {
+            self.tell_indexes(key, object);
         }
         self.see(key, objects, How::Listed);
         self.settle(key);
@@ -207,12 +210,18 @@ impl Driver {
         let known = kind.known(&object);
         let version = known.version;
         let mut leads_to = known.leads_to.clone();
+        let movement = known.movement;
         let name = kind.key_of(&object);
         if let Some(before) = kind.objects.insert(name, known) {
-            leads_to.extend(before.leads_to);
-            leads_to.sort();
-            leads_to.dedup();
+            if before.movement == movement && before.leads_to == leads_to {
+                leads_to.clear();
+            } else {
+                leads_to.extend(before.leads_to);
+                leads_to.sort();
+                leads_to.dedup();
+            }
         }
+        self.tell_indexes(key, &object);
         for owner in leads_to {
             if self.echoes.is_foreign(&owner, key, version) {
                 self.events.push(Event::Related { key: owner });
@@ -246,7 +255,76 @@ impl Driver {
         self.waiting_for.remove(&key);
         self.cycle_reports.remove(&key);
         self.note(key.clone(), TraceEvent::Gone);
-        self.events.push(Event::Gone { key });
+        for reconciler in self.listeners(&key.kind) {
+            guarded(&key.kind.kind, || {
+                reconciler.gone(&key.kind, &key.namespace, &key.name);
+            });
+        }
+        self.provisions.set(&key, Vec::new(), Version(0));
+        if self.provisions.refs(&key).is_empty() {
+            self.events.push(Event::Gone { key });
+        } else {
+            // Others still provide what has this name.
+            self.provisions.touch(&key, Version(0));
+        }
+    }
+
+    /// The reconcilers that want to know of objects of a kind.
+    fn listeners(&self, kind: &GroupKind) -> Vec<Arc<dyn Reconciler>> {
+        let Some(kind) = self.kinds.get(kind) else {
+            return Vec::new();
+        };
+        let owners = kind.leads.iter().map(|(owner, _)| owner);
+        let kinds = owners.filter(|owner| **owner != kind.key);
+        let kinds = kinds.chain([&kind.key]);
+        kinds
+            .filter_map(|kind| self.kinds.get(&**kind)?.reconciler.clone())
+            .collect()
+    }
+
+    /// Reconcilers keep indexes, and say what their objects give to others.
+    fn tell_indexes(&mut self, kind: &Arc<GroupKind>, object: &DynamicObject) {
+        for reconciler in self.listeners(kind) {
+            guarded(&kind.kind, || reconciler.seen(kind, object));
+        }
+        let Some(known) = self.kinds.get(&**kind) else {
+            return;
+        };
+        let (key, version) = (known.key_of(object), version_of(object));
+        let Some(reconciler) = known.reconciler.clone() else {
+            self.provisions.touch(&key, version);
+            return;
+        };
+        let provided = guarded(&kind.kind, || reconciler.provides(object)).unwrap_or_default();
+        let provided = provided.into_iter().map(|provision| {
+            let kind = self.follow(&provision.name.kind);
+            let namespace = provision.name.namespace.as_deref().unwrap_or_default();
+            let name = Key::new(kind, namespace, &provision.name.name);
+            (name, provision.content)
+        });
+        let provided = provided.collect();
+        self.provisions.set(&key, provided, version);
+    }
+
+    /// Tells the machine of names that are provided, or are no more.
+    pub(crate) fn tell_provisions(&mut self) {
+        if self.gathering {
+            return;
+        }
+        for key in self.provisions.take_moved() {
+            let Some(kind) = self.kinds.get(&*key.kind) else {
+                continue;
+            };
+            if kind.reconciler.is_some() {
+                continue;
+            }
+            let exists = kind.objects.get(&key).map(|known| known.version);
+            match self.provisions.sight(&key, exists) {
+                Some(sight) => self.events.push(Event::Seen(sight)),
+                None => self.events.push(Event::Gone { key: key.clone() }),
+            }
+            self.provisions.tidy(&key);
+        }
     }
 
     /// A kind is known now, or known to be unreadable: objects that waited for it go on.
@@ -377,6 +455,11 @@ impl Driver {
             let namespace = reference.namespace.as_deref().filter(|_| namespaced);
             Key::new(kind.clone(), namespace.unwrap_or_default(), &reference.name)
         });
+        let provided = self.provisions.sight(&key, Some(version_of(object)));
+        let provided = provided.filter(|sight| reconciler.is_none() && !sight.refs.is_empty());
+        if let Some(provided) = provided {
+            return provided;
+        }
         Sight {
             version: version_of(object),
             content: content.unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! The kinds that the engine follows, and what it knows of their objects.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use kube::core::DynamicObject;
@@ -47,6 +48,8 @@ pub(crate) struct Known {
     pub(crate) uid: Option<Arc<str>>,
     /// Objects that run when this one changes.
     pub(crate) leads_to: Vec<Key>,
+    /// Moves when this one changed in a way that matters to them.
+    pub(crate) movement: u64,
 }
 
 /// A task that ends when it is dropped.
@@ -100,10 +103,22 @@ impl Kind {
             .collect();
         leads_to.sort();
         leads_to.dedup();
+        let version = version_of(object);
+        let mut hasher = DefaultHasher::new();
+        for (kind, related) in &self.leads {
+            match &related.movement {
+                None => version.hash(&mut hasher),
+                Some(movement) => {
+                    guarded(&kind.kind, || movement(object)).hash(&mut hasher);
+                    object.metadata.uid.hash(&mut hasher);
+                }
+            }
+        }
         Known {
-            version: version_of(object),
+            version,
             uid: object.metadata.uid.as_deref().map(Into::into),
             leads_to,
+            movement: hasher.finish(),
         }
     }
 }

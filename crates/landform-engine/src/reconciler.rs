@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kube::core::DynamicObject;
-use landform_api::kind::GroupVersionKind;
+use landform_api::kind::{GroupKind, GroupVersionKind};
 use serde_json::Value;
 
 use crate::content::content_of_spec;
@@ -42,6 +42,25 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Other kinds whose objects matter: when one changes, the objects that it leads to run.
     fn related(&self) -> Vec<Related> {
         Vec::new()
+    }
+
+    /// Names under which others refer to what an object gives them: whoever refers to such a name runs
+    /// after this object and not together with it, and runs again when the provision moves. An object of
+    /// that name may exist or not; its kind must have no reconciler.
+    fn provides(&self, object: &DynamicObject) -> Vec<Provision> {
+        let _ = object;
+        Vec::new()
+    }
+
+    /// An object of its own kind, or of a related one, appeared or changed. Called in order, before
+    /// anything is decided from it: for indexes. Must be quick.
+    fn seen(&self, kind: &GroupKind, object: &DynamicObject) {
+        let _ = (kind, object);
+    }
+
+    /// An object of its own kind, or of a related one, is gone.
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+        let _ = (kind, namespace, name);
     }
 
     /// A number that moves when something moved that this reconciler listens to. A status must not
@@ -80,8 +99,20 @@ pub struct Ref {
     pub name: String,
 }
 
+/// Something that an object gives to others, under a name of its own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Provision {
+    /// The name that others refer to.
+    pub name: Ref,
+    /// A number that moves when those who refer to it should look again.
+    pub content: u64,
+}
+
 /// The objects (namespace, name) of the reconciler's own kind that an object leads to.
 type Mapping = dyn Fn(&DynamicObject) -> Vec<(Option<String>, String)> + Send + Sync;
+
+/// A number that moves when something of an object moved that matters.
+type Movement = dyn Fn(&DynamicObject) -> u64 + Send + Sync;
 
 /// A kind whose objects lead to objects of the reconciler's kind.
 #[derive(Clone)]
@@ -89,6 +120,7 @@ pub struct Related {
     /// The kind that is watched.
     pub kind: GroupVersionKind,
     pub(crate) leads_to: Arc<Mapping>,
+    pub(crate) movement: Option<Arc<Movement>>,
 }
 
 impl Related {
@@ -100,7 +132,18 @@ impl Related {
         Self {
             kind,
             leads_to: Arc::new(leads_to),
+            movement: None,
         }
+    }
+
+    /// Only changes count that move this number; without it, every change does.
+    #[must_use]
+    pub fn when_moved(
+        mut self,
+        movement: impl Fn(&DynamicObject) -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        self.movement = Some(Arc::new(movement));
+        self
     }
 
     /// Objects of `kind` lead to their owners of the kind `owner`.

@@ -125,11 +125,13 @@ impl<K: ObjectKey> Scheduler<K> {
         self.flow(node);
     }
 
-    /// Whoever refers to an object runs after it has run, appeared, changed or gone (R2, R11).
+    /// Whoever refers to an object runs after it has run, appeared, changed or gone (R2, R11). An object
+    /// that nobody reconciles passes that on only when it changed itself.
     pub(crate) fn trigger_dependents(&mut self, node: NodeId) {
         let dependents: Vec<_> = self.graph.dependents(node).collect();
         for dependent in dependents {
-            if dependent != node {
+            let passive = self.object(dependent).role == Role::Passive;
+            if dependent != node && !passive {
                 self.set_due(dependent, Reason::Ref);
             }
         }

@@ -220,6 +220,9 @@ pub struct InstallationStatus {
     /// What executors of the blueprint want to be handed back, by executor.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub template_state: BTreeMap<String, Value>,
+    /// The generation that somebody aborted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aborted_generation: Option<i64>,
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_on: Vec<WaitingOn>,

@@ -5,7 +5,8 @@
 //! ([`definition`]).
 //!
 //! Fields that Landform adds to Landscaper's are `status.waitingOn` of the three reconciled kinds,
-//! `status.templateState` of an Installation, `status.targetGeneration` of a DeployItem, and `spec.blueprint.path`.
+//! `status.templateState` and `status.abortedGeneration` of an
+//! Installation, `status.targetGeneration` of a DeployItem, and `spec.blueprint.path`.
 
 pub mod data;
 pub mod definition;

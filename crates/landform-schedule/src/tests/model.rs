@@ -83,11 +83,12 @@ impl Model {
         self.ancestors(name).contains(name)
     }
 
+    /// Passive objects hold back those below them, but only their own changes bring runs.
     fn trigger_dependents(&mut self, name: &Name) {
         let dependents = self
             .things
             .iter()
-            .filter(|(other, thing)| thing.refs.contains(name) && *other != name);
+            .filter(|(other, thing)| thing.refs.contains(name) && *other != name && !thing.passive);
         self.must.extend(dependents.map(|(name, _)| name.clone()));
     }
 

@@ -368,6 +368,29 @@ fn r11_a_missing_ref_is_no_error() {
 }
 
 #[test]
+fn r2_r4_a_passive_object_holds_back_and_passes_on_only_its_own_changes() {
+    let there = "create a | finish a | create d -> a passive | create b -> d | finish b |";
+    let table = [
+        ("a run above it", "ask a | finish a", ""),
+        ("its own change", "update d", "start b (ref finished)"),
+        ("not while something above it runs", "ask a | update d", ""),
+        (
+            "but then",
+            "ask a | update d | finish a",
+            "start b (ref finished)",
+        ),
+        (
+            "an ancestor behind it cancels",
+            "ask b | ask a",
+            "cancel b (by a)",
+        ),
+    ];
+    for (words, script, expected) in table {
+        assert_eq!(last(&format!("{there} {script}")), expected, "{words}");
+    }
+}
+
+#[test]
 fn r13_everybody_sees_what_an_object_waits_for() {
     check(&[
         ("running", "create a | status of a", "running (appeared)"),

@@ -1,0 +1,336 @@
+//! The decision about an execution.
+
+use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{ErrorCode, ExecutionPhase, Operation, WaitingOn};
+
+use super::classes::{Class, classes};
+use super::decision::{Action, Decision, Problem};
+use super::observed::{Item, Observed};
+use super::order::{OrderProblem, check_order};
+use crate::Rule;
+use crate::combined::combined_items;
+
+/// What to do with an execution.
+#[must_use]
+pub fn decide(seen: &Observed) -> Decision {
+    if seen.ignore && seen.is_completed() {
+        return by(Rule::E2);
+    }
+    let mut decision = operation(seen);
+    if !seen.held && !seen.marked {
+        decision.actions.insert(0, Action::Hold);
+        decision.rule = decision.rule.or(Some(Rule::E3));
+    }
+    decision
+}
+
+fn by(rule: Rule) -> Decision {
+    Decision {
+        rule: Some(rule),
+        ..Decision::default()
+    }
+}
+
+/// E4.
+fn operation(seen: &Observed) -> Decision {
+    if seen.marked {
+        return delete(seen);
+    }
+    match seen.operation {
+        Some(Operation::Abort) => abort(seen),
+        Some(Operation::Reconcile) => {
+            let mut decision = reconcile(seen, false);
+            decision.actions.insert(0, Action::DropOperation);
+            decision
+        }
+        Some(Operation::ForceReconcile) => {
+            let mut decision = reconcile(seen, true);
+            decision.afterwards.push(Action::DropOperation);
+            decision
+        }
+        None if seen.aborted => by(Rule::I12),
+        None if !seen.status_up_to_date() || !seen.is_completed() => reconcile(seen, false),
+        None => recheck(seen),
+    }
+}
+
+/// E6–E8.
+fn reconcile(seen: &Observed, force: bool) -> Decision {
+    if let Err(problem) = check_order(&seen.wanted) {
+        return refuse(&problem);
+    }
+    let orphans = orphans(seen);
+    let mut actions = Vec::new();
+    let removable = removable(&orphans);
+    if !removable.is_empty() {
+        actions.push(Action::Delete(removable));
+    }
+    if let Some(failed) = failed_removal(&orphans) {
+        return Decision {
+            actions,
+            phase: Some(ExecutionPhase::Failed),
+            problem: Some(removal_problem(failed)),
+            ..by(Rule::E6)
+        };
+    }
+    let classes = classes(seen, force);
+    let all = |class| classes.iter().all(|(_, found)| *found == class);
+    if all(Class::Succeeded) && orphans.is_empty() {
+        actions.push(Action::CollectExports);
+        return Decision {
+            actions,
+            phase: Some(ExecutionPhase::Succeeded),
+            ..by(Rule::E8)
+        };
+    }
+    let of = |class| {
+        let found = classes.iter().filter(move |(_, found)| *found == class);
+        found.map(|(wanted, _)| wanted.name.clone())
+    };
+    if let Some(name) = of(Class::Failed).next() {
+        return Decision {
+            actions,
+            phase: Some(ExecutionPhase::Failed),
+            problem: Some(item_problem(seen, &name)),
+            ..by(Rule::E8)
+        };
+    }
+    if force {
+        actions.push(Action::Outdate(of(Class::Pending).collect()));
+    }
+    let ready: Vec<_> = of(Class::Ready).collect();
+    if !ready.is_empty() {
+        actions.push(Action::Update(ready));
+    }
+    let orphaned = orphans
+        .iter()
+        .map(|item| waiting(Rule::E6, item, "it is no longer wanted and must go first"));
+    let in_work = seen.items.iter().filter(|item| {
+        let mut in_work = classes.iter();
+        in_work.any(|(wanted, class)| wanted.name == item.name && *class == Class::InWork)
+    });
+    let in_work = in_work.map(|item| waiting(Rule::E7, item, "it is in work"));
+    Decision {
+        actions,
+        phase: Some(ExecutionPhase::Progressing),
+        waiting_on: orphaned.chain(in_work).collect(),
+        ..by(Rule::E8)
+    }
+}
+
+/// E9.
+fn recheck(seen: &Observed) -> Decision {
+    let touched = seen.wanted.iter().any(|wanted| {
+        let item = seen.items.iter().find(|item| item.name == wanted.name);
+        item.is_none_or(|item| {
+            let stored = item.stored.map(|stored| stored.item);
+            stored != Some(item.generation)
+        })
+    });
+    if touched || !orphans(seen).is_empty() {
+        return Decision {
+            rule: Some(Rule::E9),
+            ..reconcile(seen, false)
+        };
+    }
+    let items = seen.items.iter();
+    let phases = items.map(|item| (item.phase, item.status_up_to_date()));
+    let phase = combined_items(phases).unwrap_or(ExecutionPhase::Succeeded);
+    if seen.phase == Some(phase) {
+        return by(Rule::E9);
+    }
+    let mut decision = Decision {
+        phase: Some(phase),
+        ..by(Rule::E9)
+    };
+    match phase {
+        ExecutionPhase::Succeeded => decision.actions.push(Action::CollectExports),
+        ExecutionPhase::Failed => {
+            let failed = seen
+                .items
+                .iter()
+                .find(|item| item.phase == Some(ExecutionPhase::Failed));
+            decision.problem = failed.map(|item| item_problem(seen, &item.name));
+        }
+        ExecutionPhase::Init | ExecutionPhase::Progressing | ExecutionPhase::Deleting => {
+            let in_work = seen.items.iter().filter(|item| !item.is_completed());
+            decision.waiting_on = in_work
+                .map(|item| waiting(Rule::E9, item, "it is in work"))
+                .collect();
+        }
+    }
+    decision
+}
+
+/// E10.
+fn delete(seen: &Observed) -> Decision {
+    if !seen.held {
+        return by(Rule::E10);
+    }
+    if let Some(owner) = &seen.owner_holds {
+        let waiting = WaitingOn {
+            rule: Rule::I31.to_string(),
+            object: Some(name("Installation", owner)),
+            reason: "it is not ready to have its nested objects go".into(),
+        };
+        return Decision {
+            waiting_on: vec![waiting],
+            ..by(Rule::I31)
+        };
+    }
+    if seen.items.is_empty() {
+        return Decision {
+            phase: Some(ExecutionPhase::Deleting),
+            afterwards: vec![Action::LetGo],
+            ..by(Rule::E10)
+        };
+    }
+    let mut actions = Vec::new();
+    let all: Vec<&Item> = seen.items.iter().collect();
+    let removable = removable(&all);
+    if !removable.is_empty() {
+        actions.push(Action::Delete(removable));
+    }
+    let failed = failed_removal(&all);
+    let asked = seen
+        .operation
+        .filter(|operation| *operation != Operation::Abort);
+    if let Some(operation) = asked {
+        // A removal that failed is tried again.
+        let failed = all.iter().filter(|item| removal_failed(item));
+        let failed: Vec<_> = failed.map(|item| item.object.clone()).collect();
+        if !failed.is_empty() {
+            actions.push(Action::Ask(operation, failed));
+        }
+        actions.push(Action::DropOperation);
+    }
+    let waiting_on = all
+        .iter()
+        .map(|item| waiting(Rule::E10, item, "it must go first"));
+    let (phase, problem) = match failed.filter(|_| asked.is_none()) {
+        Some(failed) => (ExecutionPhase::Failed, Some(removal_problem(failed))),
+        None => (ExecutionPhase::Deleting, None),
+    };
+    Decision {
+        actions,
+        phase: Some(phase),
+        waiting_on: waiting_on.collect(),
+        problem,
+        ..by(Rule::E10)
+    }
+}
+
+/// I4: everything that is in work is told to stop; when nothing is, the execution has stopped.
+fn abort(seen: &Observed) -> Decision {
+    let in_work = || seen.items.iter().filter(|item| !item.is_completed());
+    if in_work().next().is_none() {
+        let stopped = !(seen.status_up_to_date() && seen.is_completed());
+        return Decision {
+            phase: stopped.then_some(ExecutionPhase::Failed),
+            problem: stopped.then(|| Problem {
+                reason: "Aborted",
+                message: "it was stopped because somebody asked for it; operation force-reconcile starts it again"
+                    .into(),
+                code: None,
+            }),
+            afterwards: vec![Action::DropOperation],
+            ..by(Rule::I12)
+        };
+    }
+    let unasked = in_work().filter(|item| item.operation != Some(Operation::Abort));
+    let unasked: Vec<_> = unasked.map(|item| item.object.clone()).collect();
+    let actions = if unasked.is_empty() {
+        Vec::new()
+    } else {
+        vec![Action::Ask(Operation::Abort, unasked)]
+    };
+    Decision {
+        actions,
+        phase: Some(ExecutionPhase::Progressing),
+        waiting_on: in_work()
+            .map(|item| waiting(Rule::I4, item, "it was told to stop"))
+            .collect(),
+        ..by(Rule::I4)
+    }
+}
+
+fn refuse(problem: &OrderProblem) -> Decision {
+    let (reason, code) = match problem {
+        OrderProblem::Duplicate(_) => ("DuplicateDeployItem", ErrorCode::ConfigurationProblem),
+        OrderProblem::Unknown { .. } => ("UnknownDependency", ErrorCode::ConfigurationProblem),
+        OrderProblem::Cycle(_) => ("CyclicDependencies", ErrorCode::CyclicDependencies),
+    };
+    Decision {
+        phase: Some(ExecutionPhase::Failed),
+        problem: Some(Problem {
+            reason,
+            message: problem.to_string(),
+            code: Some(code),
+        }),
+        ..by(Rule::E11)
+    }
+}
+
+/// E6: items without a counterpart in the spec.
+fn orphans(seen: &Observed) -> Vec<&Item> {
+    let wanted = |item: &&Item| seen.wanted.iter().any(|wanted| wanted.name == item.name);
+    seen.items.iter().filter(|item| !wanted(item)).collect()
+}
+
+/// Items that aren't marked and on which no other one of these depends, by their name in the API.
+fn removable(items: &[&Item]) -> Vec<String> {
+    let needed = |item: &Item| {
+        items
+            .iter()
+            .any(|other| other.depends_on.contains(&item.name))
+    };
+    let free = items.iter().filter(|item| !item.marked && !needed(item));
+    free.map(|item| item.object.clone()).collect()
+}
+
+fn removal_failed(item: &Item) -> bool {
+    item.marked && item.is_completed() && item.phase == Some(ExecutionPhase::Failed)
+}
+
+fn failed_removal<'a>(items: &[&'a Item]) -> Option<&'a Item> {
+    items.iter().find(|item| removal_failed(item)).copied()
+}
+
+fn removal_problem(item: &Item) -> Problem {
+    let why = item
+        .error
+        .as_deref()
+        .unwrap_or("its status doesn't say why");
+    Problem {
+        reason: "DeletionFailed",
+        message: format!("the deploy item {} could not be removed: {why}", item.name),
+        code: None,
+    }
+}
+
+fn item_problem(seen: &Observed, name: &str) -> Problem {
+    let item = seen.items.iter().find(|item| item.name == name);
+    let why = item.and_then(|item| item.error.as_deref());
+    let why = why.unwrap_or("its status doesn't say why");
+    Problem {
+        reason: "DeployItemFailed",
+        message: format!("the deploy item {name} has failed: {why}"),
+        code: None,
+    }
+}
+
+fn waiting(rule: Rule, item: &Item, reason: &str) -> WaitingOn {
+    WaitingOn {
+        rule: rule.to_string(),
+        object: Some(name("DeployItem", &item.object)),
+        reason: reason.into(),
+    }
+}
+
+fn name(kind: &str, name: &str) -> ObjectName {
+    ObjectName {
+        kind: kind.into(),
+        namespace: String::new(),
+        name: name.into(),
+    }
+}

@@ -1,0 +1,333 @@
+//! The decision about an installation: core, standard, force and abort flow.
+
+use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{ErrorCode, InstallationPhase, Operation, WaitingOn};
+
+use super::decision::{Action, Decision, Problem};
+use super::delete::delete;
+use super::observed::{Child, ChildKind, Dependency, Import, Observed, Present};
+use crate::Rule;
+
+/// What to do with an installation.
+#[must_use]
+pub fn decide(seen: &Observed) -> Decision {
+    let is_final = seen.phase.is_some_and(InstallationPhase::is_final);
+    if is_final && seen.ignore {
+        return by(Rule::I1);
+    }
+    if !seen.marked && !seen.held {
+        return Decision {
+            actions: vec![Action::Hold],
+            again: true,
+            ..by(Rule::I2)
+        };
+    }
+    if seen.marked {
+        return delete(seen);
+    }
+    match seen.operation {
+        Some(Operation::Reconcile) => {
+            let mut decision = standard(seen);
+            decision.actions.insert(0, Action::DropOperation);
+            decision
+        }
+        Some(Operation::ForceReconcile) => force(seen),
+        Some(Operation::Abort) => abort(seen),
+        None if seen.aborted => by(Rule::I12),
+        None if is_final && seen.status_up_to_date() && !seen.imports_changed() => nested(seen),
+        None => standard(seen),
+    }
+}
+
+pub(super) fn by(rule: Rule) -> Decision {
+    Decision {
+        rule: Some(rule),
+        ..Decision::default()
+    }
+}
+
+/// I5: only nested objects may have changed.
+fn nested(seen: &Observed) -> Decision {
+    let phase = seen.combined().unwrap_or(InstallationPhase::Succeeded);
+    if seen.phase == Some(phase) {
+        return by(Rule::I5);
+    }
+    match phase {
+        InstallationPhase::Succeeded => succeed(Rule::I5),
+        InstallationPhase::Failed | InstallationPhase::Aborted => ended(seen, phase, Rule::I5),
+        InstallationPhase::Init
+        | InstallationPhase::PendingDependencies
+        | InstallationPhase::Progressing
+        | InstallationPhase::Deleting => wait_for_nested(seen, Rule::I5),
+    }
+}
+
+/// I10–I18.
+fn standard(seen: &Observed) -> Decision {
+    let combined = seen.combined();
+    if combined.is_some_and(|phase| !phase.is_final()) {
+        return wait_for_nested(seen, Rule::I11);
+    }
+    if seen.update_required() {
+        return update(seen);
+    }
+    match combined.unwrap_or(InstallationPhase::Succeeded) {
+        InstallationPhase::Succeeded => succeed(Rule::I17),
+        phase => ended(seen, phase, Rule::I16),
+    }
+}
+
+/// I13–I15.
+fn update(seen: &Observed) -> Decision {
+    if let Some((sibling, name)) = seen.rivals.first() {
+        return Decision {
+            phase: Some(InstallationPhase::Failed),
+            problem: Some(Problem {
+                operation: "CheckExports",
+                reason: "DuplicateExport",
+                message: format!(
+                    "the installation {sibling} exports {name:?} too: only one of the two can"
+                ),
+                code: Some(ErrorCode::ConfigurationProblem),
+            }),
+            ..by(Rule::I40)
+        };
+    }
+    if let Some(parent) = &seen.parent {
+        let progressing = parent.phase == Some(InstallationPhase::Progressing);
+        if parent.marked || !progressing {
+            let on = WaitingOn {
+                rule: Rule::I14b.to_string(),
+                object: Some(installation(&parent.name)),
+                reason: "a nested installation is updated only while its parent is progressing"
+                    .into(),
+            };
+            return Decision {
+                phase: Some(InstallationPhase::PendingDependencies),
+                waiting_on: vec![on],
+                ..by(Rule::I14b)
+            };
+        }
+    }
+    let unready: Vec<_> = seen.dependencies.iter().filter_map(unready).collect();
+    let unsatisfied: Vec<_> = seen
+        .imports
+        .iter()
+        .filter_map(|import| unsatisfied(import, Rule::I14))
+        .collect();
+    if !unready.is_empty() || !unsatisfied.is_empty() {
+        let waiting_on: Vec<_> = unready.into_iter().chain(unsatisfied).collect();
+        return Decision {
+            phase: Some(InstallationPhase::PendingDependencies),
+            problem: Some(pending(&waiting_on)),
+            waiting_on,
+            ..by(Rule::I14)
+        };
+    }
+    let tried_before = seen.phase == Some(InstallationPhase::Failed);
+    if seen.phase != Some(InstallationPhase::PendingDependencies) && !tried_before {
+        return Decision {
+            phase: Some(InstallationPhase::PendingDependencies),
+            again: true,
+            ..by(Rule::I14)
+        };
+    }
+    Decision {
+        actions: vec![Action::Update { force: false }],
+        phase: Some(InstallationPhase::Progressing),
+        again: true,
+        ..by(Rule::I15)
+    }
+}
+
+/// I20, I21.
+fn force(seen: &Observed) -> Decision {
+    let waiting_on = unsatisfied_imports(seen, Rule::I20);
+    if !waiting_on.is_empty() {
+        return Decision {
+            phase: Some(InstallationPhase::PendingDependencies),
+            problem: Some(pending(&waiting_on)),
+            waiting_on,
+            ..by(Rule::I20)
+        };
+    }
+    Decision {
+        actions: vec![Action::Update { force: true }, Action::DropOperation],
+        phase: Some(InstallationPhase::Progressing),
+        again: true,
+        ..by(Rule::I21)
+    }
+}
+
+/// I4, I12.
+fn abort(seen: &Observed) -> Decision {
+    let combined = seen.combined();
+    if combined.is_none_or(InstallationPhase::is_final) {
+        return Decision {
+            phase: Some(InstallationPhase::Aborted),
+            problem: Some(Problem {
+                operation: "Abort",
+                reason: "Aborted",
+                message: "it was stopped because somebody asked for it; operation force-reconcile starts it again"
+                    .into(),
+                code: None,
+            }),
+            afterwards: vec![Action::DropOperation],
+            ..by(Rule::I12)
+        };
+    }
+    let in_work = || seen.children.iter().filter(|child| !child.is_final());
+    let unasked: Vec<_> = in_work()
+        .filter(|child| child.operation != Some(Operation::Abort))
+        .map(|child| (child.kind, child.name.clone()))
+        .collect();
+    let actions = if unasked.is_empty() {
+        Vec::new()
+    } else {
+        vec![Action::Ask(Operation::Abort, unasked)]
+    };
+    Decision {
+        actions,
+        phase: Some(InstallationPhase::Progressing),
+        waiting_on: in_work()
+            .map(|child| on_child(Rule::I4, child, "it was told to stop"))
+            .collect(),
+        ..by(Rule::I4)
+    }
+}
+
+/// I11.
+fn wait_for_nested(seen: &Observed, rule: Rule) -> Decision {
+    let in_work = seen.children.iter().filter(|child| !child.is_final());
+    Decision {
+        phase: Some(InstallationPhase::Progressing),
+        waiting_on: in_work
+            .map(|child| on_child(rule, child, "it is in work"))
+            .collect(),
+        ..by(rule)
+    }
+}
+
+/// I17, I18.
+fn succeed(rule: Rule) -> Decision {
+    Decision {
+        actions: vec![Action::Export],
+        phase: Some(InstallationPhase::Succeeded),
+        afterwards: vec![Action::TriggerImporters],
+        ..by(rule)
+    }
+}
+
+/// I16.
+fn ended(seen: &Observed, phase: InstallationPhase, rule: Rule) -> Decision {
+    let culprit = seen
+        .children
+        .iter()
+        .find(|child| child.standing.phase == Some(phase));
+    let problem = culprit.map(|child| Problem {
+        operation: "WaitForNested",
+        reason: "NestedObjectFailed",
+        message: failed_child(child),
+        code: None,
+    });
+    Decision {
+        phase: Some(phase),
+        problem,
+        ..by(rule)
+    }
+}
+
+pub(super) fn failed_child(child: &Child) -> String {
+    let why = child
+        .error
+        .as_deref()
+        .unwrap_or("its status doesn't say why");
+    let kind = kind_of(child);
+    format!("the {kind} {} has not succeeded: {why}", child.name)
+}
+
+fn unready(dependency: &Dependency) -> Option<WaitingOn> {
+    let reason = if dependency.phase != Some(InstallationPhase::Succeeded) {
+        match dependency.phase {
+            None => "it has not been looked at".to_owned(),
+            Some(phase) => format!("its phase is {phase:?}, not Succeeded"),
+        }
+    } else if !dependency.up_to_date {
+        "it was changed and has not been updated".to_owned()
+    } else if dependency.queued {
+        "it has been asked to reconcile".to_owned()
+    } else {
+        return None;
+    };
+    Some(WaitingOn {
+        rule: Rule::I14.to_string(),
+        object: Some(installation(&dependency.name)),
+        reason,
+    })
+}
+
+pub(super) fn unsatisfied_imports(seen: &Observed, rule: Rule) -> Vec<WaitingOn> {
+    let imports = seen.imports.iter();
+    imports
+        .filter_map(|import| unsatisfied(import, rule))
+        .collect()
+}
+
+fn unsatisfied(import: &Import, rule: Rule) -> Option<WaitingOn> {
+    let reason = match &import.present {
+        Present::Satisfied(_) => return None,
+        Present::Missing => format!("the import {} needs it, and it doesn't exist", import.name),
+        Present::NotProvided { owner } => format!(
+            "the import {} needs it, and it belongs to the installation {owner}: the parent must import it or a sibling export it",
+            import.name
+        ),
+    };
+    Some(WaitingOn {
+        rule: rule.to_string(),
+        object: Some(import.object.clone()),
+        reason,
+    })
+}
+
+/// Everything that is waited for, as one error.
+pub(super) fn pending(waiting_on: &[WaitingOn]) -> Problem {
+    let lines = waiting_on.iter().map(|waiting| {
+        let object = waiting.object.as_ref();
+        let object = object.map(|object| format!("{} {}", object.kind, object.name));
+        format!("{}: {}", object.unwrap_or_default(), waiting.reason)
+    });
+    let lines: Vec<_> = lines.collect();
+    Problem {
+        operation: "CheckDependencies",
+        reason: "NotSatisfied",
+        message: lines.join("; "),
+        code: None,
+    }
+}
+
+pub(super) fn on_child(rule: Rule, child: &Child, reason: &str) -> WaitingOn {
+    WaitingOn {
+        rule: rule.to_string(),
+        object: Some(ObjectName {
+            kind: kind_of(child).into(),
+            namespace: String::new(),
+            name: child.name.clone(),
+        }),
+        reason: reason.into(),
+    }
+}
+
+fn kind_of(child: &Child) -> &'static str {
+    match child.kind {
+        ChildKind::Installation => "Installation",
+        ChildKind::Execution => "Execution",
+    }
+}
+
+pub(super) fn installation(name: &str) -> ObjectName {
+    ObjectName {
+        kind: "Installation".into(),
+        namespace: String::new(),
+        name: name.into(),
+    }
+}

@@ -1,0 +1,189 @@
+//! The decision about an installation that is marked for deletion (I30–I36).
+
+use landform_api::landscaper::{InstallationPhase, Operation, WaitingOn};
+
+use super::decide::{by, failed_child, installation, on_child, pending, unsatisfied_imports};
+use super::decision::{Action, Decision, Problem};
+use super::observed::{Child, Observed};
+use crate::Rule;
+
+pub(super) fn delete(seen: &Observed) -> Decision {
+    if !seen.held {
+        return by(Rule::I3);
+    }
+    if seen.operation == Some(Operation::ForceReconcile) {
+        return by_force(seen);
+    }
+    if let Some(waiting) = parent_holds(seen) {
+        return Decision {
+            waiting_on: vec![waiting],
+            ..by(Rule::I31)
+        };
+    }
+    let importers = importers(seen);
+    if !importers.is_empty() {
+        let names: Vec<_> = importers
+            .iter()
+            .filter_map(|waiting| waiting.object.as_ref())
+            .map(|object| object.name.as_str())
+            .collect();
+        return Decision {
+            problem: Some(Problem {
+                operation: "Delete",
+                reason: "SiblingImports",
+                message: format!(
+                    "it can't be deleted while others import what it exports: {}; delete them first, or change their imports",
+                    names.join(", ")
+                ),
+                code: None,
+            }),
+            waiting_on: importers,
+            ..by(Rule::I31)
+        };
+    }
+    if seen.children.is_empty() {
+        return Decision {
+            afterwards: vec![Action::LetGo],
+            ..by(Rule::I32)
+        };
+    }
+    let mut decision = take_down(seen);
+    if let Some(operation) = seen.operation {
+        let failed = seen.children.iter().filter(|child| removal_failed(child));
+        let failed: Vec<_> = failed
+            .map(|child| (child.kind, child.name.clone()))
+            .collect();
+        if !failed.is_empty() {
+            decision.actions.push(Action::Ask(operation, failed));
+        }
+        decision.afterwards.push(Action::DropOperation);
+    }
+    decision
+}
+
+/// I30.
+fn by_force(seen: &Observed) -> Decision {
+    if seen.children.is_empty() {
+        return Decision {
+            afterwards: vec![Action::LetGo],
+            ..by(Rule::I30)
+        };
+    }
+    let action = if seen.children.iter().any(|child| child.marked) {
+        Action::DeleteNested { force: true }
+    } else {
+        Action::UpdateBeforeDeletion { force: true }
+    };
+    Decision {
+        actions: vec![action],
+        phase: Some(InstallationPhase::Deleting),
+        waiting_on: on_children(seen, Rule::I30),
+        ..by(Rule::I30)
+    }
+}
+
+/// I33–I35.
+fn take_down(seen: &Observed) -> Decision {
+    let is_final = seen.combined().is_none_or(InstallationPhase::is_final);
+    let some_marked = seen.children.iter().any(|child| child.marked);
+    let unmarked = seen.children.iter().any(|child| !child.marked);
+    let half_done = some_marked && unmarked;
+    if !is_final && !half_done {
+        return Decision {
+            phase: Some(InstallationPhase::Deleting),
+            waiting_on: on_children(seen, Rule::I33),
+            ..by(Rule::I33)
+        };
+    }
+    if update_required(seen) && !some_marked {
+        let waiting = unsatisfied_imports(seen, Rule::I34);
+        if waiting.is_empty() {
+            return Decision {
+                actions: vec![Action::UpdateBeforeDeletion { force: false }],
+                phase: Some(InstallationPhase::Deleting),
+                waiting_on: on_children(seen, Rule::I34),
+                ..by(Rule::I34)
+            };
+        }
+        // Reported, and the deletion goes on from what is recorded.
+        return Decision {
+            actions: vec![Action::DeleteNested { force: false }],
+            phase: Some(InstallationPhase::Deleting),
+            problem: Some(pending(&waiting)),
+            waiting_on: on_children(seen, Rule::I35),
+            ..by(Rule::I34)
+        };
+    }
+    if let Some(failed) = seen.children.iter().find(|child| removal_failed(child)) {
+        return Decision {
+            actions: delete_unmarked(unmarked),
+            phase: Some(InstallationPhase::Failed),
+            problem: Some(Problem {
+                operation: "Delete",
+                reason: "DeletionFailed",
+                message: failed_child(failed),
+                code: None,
+            }),
+            waiting_on: on_children(seen, Rule::I35),
+            ..by(Rule::I35)
+        };
+    }
+    Decision {
+        actions: delete_unmarked(unmarked),
+        phase: Some(InstallationPhase::Deleting),
+        waiting_on: on_children(seen, Rule::I35),
+        ..by(Rule::I35)
+    }
+}
+
+fn delete_unmarked(unmarked: bool) -> Vec<Action> {
+    if unmarked {
+        vec![Action::DeleteNested { force: false }]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The mark itself moves the generation by one (C2); only more than that is a change of the spec.
+fn update_required(seen: &Observed) -> bool {
+    let moved = match seen.observed_generation {
+        None => true,
+        Some(observed) => seen.generation.saturating_sub(observed) > 1,
+    };
+    moved || seen.imports_changed()
+}
+
+/// A nested installation that was marked together with its parent goes when the parent lets it: the parent
+/// may be held by a sibling of its own.
+fn parent_holds(seen: &Observed) -> Option<WaitingOn> {
+    let parent = seen.parent.as_ref()?;
+    let holds = parent.marked && parent.phase != Some(InstallationPhase::Deleting);
+    holds.then(|| WaitingOn {
+        rule: Rule::I31.to_string(),
+        object: Some(installation(&parent.name)),
+        reason: "it is not ready to have its nested objects go".into(),
+    })
+}
+
+fn importers(seen: &Observed) -> Vec<WaitingOn> {
+    let importers = seen.importers.iter();
+    let importers = importers.filter(|importer| !importer.never_deployed_and_going);
+    importers
+        .map(|importer| WaitingOn {
+            rule: Rule::I31.to_string(),
+            object: Some(installation(&importer.name)),
+            reason: "it imports what this one exports".into(),
+        })
+        .collect()
+}
+
+fn removal_failed(child: &Child) -> bool {
+    child.marked && child.is_final() && child.standing.phase == Some(InstallationPhase::Failed)
+}
+
+fn on_children(seen: &Observed, rule: Rule) -> Vec<WaitingOn> {
+    let children = seen.children.iter();
+    children
+        .map(|child| on_child(rule, child, "it must go first"))
+        .collect()
+}

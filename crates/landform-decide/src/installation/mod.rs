@@ -1,0 +1,24 @@
+//! Installations: core, standard, force, abort and deletion flow.
+//!
+//! 1. Ignored (I1), not held yet (I2), marked (I3), asked for something (I4).
+//! 2. In a final phase, up to date and with unchanged imports: only nested objects are looked at (I5).
+//! 3. Otherwise the standard flow: wait for nested objects (I11), update if that is required (I13) and
+//!    possible (I14, I14b), make exports (I17) and trigger those who import them (I18).
+//! 4. The force flow skips what dependencies' phases say (I20, I21).
+//! 5. The deletion flow (I30–I36) waits for siblings that import from this one, then takes nested objects
+//!    down. It works from what exists, so nothing that is broken or missing can hold it up for good.
+//!
+//! A decision may say that it wants to be asked again at once: then what it did is seen by the next one.
+
+mod decide;
+mod decision;
+mod delete;
+mod observed;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_of_deletion;
+
+pub use decide::decide;
+pub use decision::{Action, Decision, Problem};
+pub use observed::{Child, ChildKind, Dependency, Import, Importer, Observed, Parent, Present};

@@ -1,0 +1,164 @@
+//! Everything that a decision about an installation may see.
+
+use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{InstallationPhase, Operation};
+
+use crate::combined::{Standing, combined};
+
+/// An installation, what is around it and what is below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `status.observedGeneration`.
+    pub observed_generation: Option<i64>,
+    /// `status.phase`.
+    pub phase: Option<InstallationPhase>,
+    /// Whether it is marked for deletion.
+    pub marked: bool,
+    /// Whether the finalizer holds it.
+    pub held: bool,
+    /// What the operation annotation asks for.
+    pub operation: Option<Operation>,
+    /// Whether it is to be left alone.
+    pub ignore: bool,
+    /// Whether somebody aborted it as it is now.
+    pub aborted: bool,
+    /// The installation that it is nested in.
+    pub parent: Option<Parent>,
+    /// Nested installations, and the execution.
+    pub children: Vec<Child>,
+    /// What the spec imports.
+    pub imports: Vec<Import>,
+    /// Whether the last update had other imports.
+    pub imports_differ: bool,
+    /// Installations that it depends on, directly or not.
+    pub dependencies: Vec<Dependency>,
+    /// Siblings that import what it exports.
+    pub importers: Vec<Importer>,
+    /// Siblings that export a name that it exports too: the sibling, and the name.
+    pub rivals: Vec<(String, String)>,
+}
+
+/// The installation that another one is nested in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Its name.
+    pub name: String,
+    /// Its phase; none too if it is gone.
+    pub phase: Option<InstallationPhase>,
+    /// Whether it is marked for deletion.
+    pub marked: bool,
+}
+
+/// What a nested object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChildKind {
+    /// A nested installation.
+    Installation,
+    /// The execution.
+    Execution,
+}
+
+/// A nested object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// What it is.
+    pub kind: ChildKind,
+    /// Its name in the API.
+    pub name: String,
+    /// Its phase, and whether that is about what it is now.
+    pub standing: Standing,
+    /// Whether it is marked for deletion.
+    pub marked: bool,
+    /// What somebody asks of it.
+    pub operation: Option<Operation>,
+    /// The last thing that went wrong with it.
+    pub error: Option<String>,
+}
+
+/// One thing that is imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// The name of the blueprint's import.
+    pub name: String,
+    /// The object that it comes from.
+    pub object: ObjectName,
+    /// Its generation at the last update.
+    pub recorded: Option<String>,
+    /// What is there now.
+    pub present: Present,
+}
+
+/// What is there of an import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Present {
+    /// It can be imported, in this generation.
+    Satisfied(String),
+    /// The object doesn't exist.
+    Missing,
+    /// It belongs to an installation from which it can't be imported: neither the parent imports it nor
+    /// does a sibling export it.
+    NotProvided {
+        /// The installation that it belongs to.
+        owner: String,
+    },
+}
+
+/// An installation that this one depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// Its name.
+    pub name: String,
+    /// Its phase.
+    pub phase: Option<InstallationPhase>,
+    /// Whether the phase is about what it is now.
+    pub up_to_date: bool,
+    /// Whether it has been asked to reconcile.
+    pub queued: bool,
+}
+
+/// A sibling that imports from this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Importer {
+    /// Its name.
+    pub name: String,
+    /// Whether it goes and has never deployed anything: it needs nothing any more.
+    pub never_deployed_and_going: bool,
+}
+
+impl Observed {
+    /// C3.
+    #[must_use]
+    pub fn status_up_to_date(&self) -> bool {
+        self.observed_generation == Some(self.generation)
+    }
+
+    /// The combined phase of nested objects (I10).
+    #[must_use]
+    pub fn combined(&self) -> Option<InstallationPhase> {
+        combined(self.children.iter().map(|child| child.standing))
+    }
+
+    /// Whether an import is another one than at the last update.
+    #[must_use]
+    pub fn imports_changed(&self) -> bool {
+        let changed = |import: &Import| match &import.present {
+            Present::Satisfied(generation) => import.recorded.as_ref() != Some(generation),
+            Present::Missing | Present::NotProvided { .. } => true,
+        };
+        self.imports_differ || self.imports.iter().any(changed)
+    }
+
+    /// I13.
+    #[must_use]
+    pub fn update_required(&self) -> bool {
+        !self.status_up_to_date() || self.imports_changed()
+    }
+}
+
+impl Child {
+    pub(super) fn is_final(&self) -> bool {
+        self.standing.up_to_date && self.standing.phase.is_some_and(InstallationPhase::is_final)
+    }
+}

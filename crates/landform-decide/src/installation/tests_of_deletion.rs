@@ -1,0 +1,209 @@
+//! The deletion flow in tables.
+
+use landform_api::landscaper::{InstallationPhase, Operation};
+
+use super::tests::{check, child, with};
+use super::{Action, ChildKind, Importer, Observed, Parent, Present, decide};
+use crate::Rule;
+
+use InstallationPhase::{Deleting, Failed, Progressing, Succeeded};
+
+const DELETE: Action = Action::DeleteNested { force: false };
+const UPDATE: Action = Action::UpdateBeforeDeletion { force: false };
+
+/// The installation is marked, which moved its generation by one.
+fn marked(change: impl FnOnce(&mut Observed)) -> Observed {
+    with(|seen| {
+        seen.marked = true;
+        seen.generation = 4;
+        change(seen);
+    })
+}
+
+#[test]
+fn i3_a_mark_leads_to_the_deletion_flow() {
+    assert_eq!(decide(&marked(|_| {})).rule, Some(Rule::I35));
+    assert_ne!(decide(&with(|_| {})).rule, Some(Rule::I35));
+}
+
+#[test]
+fn i30_force_updates_deletes_with_force_and_asks_nobody() {
+    let forced = |change: fn(&mut Observed)| {
+        marked(|seen| {
+            seen.operation = Some(Operation::ForceReconcile);
+            seen.importers = vec![Importer {
+                name: "web".into(),
+                never_deployed_and_going: false,
+            }];
+            change(seen);
+        })
+    };
+    let update = [Action::UpdateBeforeDeletion { force: true }];
+    check("first", &forced(|_| {}), Rule::I30, &update, Some(Deleting));
+    let going = forced(|seen| seen.children[0].marked = true);
+    let delete = [Action::DeleteNested { force: true }];
+    check("then", &going, Rule::I30, &delete, Some(Deleting));
+    let gone = forced(|seen| seen.children.clear());
+    check("at last", &gone, Rule::I30, &[], None);
+    assert_eq!(decide(&gone).afterwards, [Action::LetGo]);
+    let not = marked(|seen| {
+        seen.importers = vec![Importer {
+            name: "web".into(),
+            never_deployed_and_going: false,
+        }];
+    });
+    assert_eq!(decide(&not).rule, Some(Rule::I31), "without force");
+}
+
+#[test]
+fn i31_nothing_goes_while_a_sibling_imports_from_it() {
+    let needed = marked(|seen| {
+        seen.importers = vec![Importer {
+            name: "web".into(),
+            never_deployed_and_going: false,
+        }];
+    });
+    check("needed", &needed, Rule::I31, &[], None);
+    let decision = decide(&needed);
+    assert!(decision.problem.unwrap().message.contains("web"));
+    assert!(decision.afterwards.is_empty());
+    assert_eq!(decision.waiting_on[0].object.as_ref().unwrap().name, "web");
+    let idle = marked(|seen| {
+        seen.importers = vec![Importer {
+            name: "web".into(),
+            never_deployed_and_going: true,
+        }];
+    });
+    check(
+        "it never deployed anything and goes",
+        &idle,
+        Rule::I35,
+        &[DELETE],
+        Some(Deleting),
+    );
+}
+
+#[test]
+fn i31_a_nested_installation_waits_until_its_parent_lets_it_go() {
+    let nested = |phase, parent_marked| {
+        marked(|seen| {
+            seen.parent = Some(Parent {
+                name: "all".into(),
+                phase: Some(phase),
+                marked: parent_marked,
+            });
+        })
+    };
+    check("held", &nested(Succeeded, true), Rule::I31, &[], None);
+    check(
+        "let go",
+        &nested(Deleting, true),
+        Rule::I35,
+        &[DELETE],
+        Some(Deleting),
+    );
+    check(
+        "deleted alone",
+        &nested(Succeeded, false),
+        Rule::I35,
+        &[DELETE],
+        Some(Deleting),
+    );
+}
+
+#[test]
+fn i32_without_nested_objects_it_goes_at_once() {
+    let empty = marked(|seen| seen.children.clear());
+    check("empty", &empty, Rule::I32, &[], None);
+    assert_eq!(decide(&empty).afterwards, [Action::LetGo]);
+    assert!(decide(&marked(|_| {})).afterwards.is_empty(), "withheld");
+}
+
+#[test]
+fn i33_it_waits_for_nested_objects_that_are_at_work() {
+    let working = marked(|seen| seen.children = vec![child("shop", Progressing)]);
+    check("at work", &working, Rule::I33, &[], Some(Deleting));
+    let half = marked(|seen| {
+        let mut first = child("a", Deleting);
+        first.marked = true;
+        seen.children = vec![first, child("b", Succeeded)];
+    });
+    check(
+        "a crash between two deletes",
+        &half,
+        Rule::I35,
+        &[DELETE],
+        Some(Deleting),
+    );
+    check(
+        "final",
+        &marked(|_| {}),
+        Rule::I35,
+        &[DELETE],
+        Some(Deleting),
+    );
+}
+
+#[test]
+fn i34_a_change_before_the_deletion_is_carried_out_first_if_it_can_be() {
+    let changed = marked(|seen| seen.generation = 5);
+    check("changed", &changed, Rule::I34, &[UPDATE], Some(Deleting));
+    let import = marked(|seen| seen.imports[0].present = Present::Satisfied("g2".into()));
+    check(
+        "an import changed",
+        &import,
+        Rule::I34,
+        &[UPDATE],
+        Some(Deleting),
+    );
+    let missing = marked(|seen| seen.imports[0].present = Present::Missing);
+    check(
+        "reported, and it goes on",
+        &missing,
+        Rule::I34,
+        &[DELETE],
+        Some(Deleting),
+    );
+    assert!(decide(&missing).problem.is_some());
+    check(
+        "only the mark",
+        &marked(|_| {}),
+        Rule::I35,
+        &[DELETE],
+        Some(Deleting),
+    );
+    let going = marked(|seen| {
+        seen.generation = 5;
+        seen.children[0].marked = true;
+    });
+    assert_eq!(decide(&going).rule, Some(Rule::I35), "too late");
+}
+
+#[test]
+fn i35_nested_objects_are_deleted_once_and_waited_for() {
+    check(
+        "first",
+        &marked(|_| {}),
+        Rule::I35,
+        &[DELETE],
+        Some(Deleting),
+    );
+    let failed = marked(|seen| {
+        seen.children = vec![child("shop", Failed)];
+        seen.children[0].marked = true;
+        seen.children[0].error = Some("busy".into());
+    });
+    check("one can't go", &failed, Rule::I35, &[], Some(Failed));
+    assert!(decide(&failed).problem.unwrap().message.contains("busy"));
+    let again = marked(|seen| {
+        seen.children = vec![child("shop", Failed)];
+        seen.children[0].marked = true;
+        seen.operation = Some(Operation::Reconcile);
+    });
+    let ask = [Action::Ask(
+        Operation::Reconcile,
+        vec![(ChildKind::Execution, "shop".into())],
+    )];
+    check("asked for", &again, Rule::I35, &ask, Some(Failed));
+    assert_eq!(decide(&again).afterwards, [Action::DropOperation]);
+}
