@@ -239,6 +239,13 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_client_with_tls_needs_nothing_else_of_the_process() {
+        let server = json!({"server": "https://127.0.0.1:1", "tls-server-name": "x"});
+        let config = kubeconfig(server, json!({"token": "canary"}));
+        assert!(client("t", &config).await.is_ok());
+    }
+
+    #[tokio::test]
     async fn programs_and_files_are_refused_without_telling_credentials() {
         let server = json!({"server": "https://127.0.0.1:1"});
         for (what, cluster, user) in [
