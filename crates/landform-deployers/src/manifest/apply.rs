@@ -22,6 +22,7 @@ use super::ownership::{ANNOTATION_ADOPT, Verdict, standing, verdict};
 use super::plan::{self, Wanted};
 use super::readiness;
 use super::removal;
+use super::settled;
 use crate::DeployError;
 
 /// So many objects are read at once.
@@ -287,6 +288,11 @@ async fn update(
     let Some(mut change) = change::change(strategy, &wanted.value, &value) else {
         return Ok(Some(found.clone()));
     };
+    let uid = found.metadata.uid.as_deref().unwrap_or_default();
+    let fingerprint = settled::fingerprint(&change, &value);
+    if cluster.settled.contains(uid, fingerprint) {
+        return Ok(Some(found.clone()));
+    }
     // It must still be the object that was looked at.
     change["metadata"]["uid"] = json!(found.metadata.uid);
     match strategy {
@@ -295,5 +301,13 @@ async fn update(
             change["metadata"]["resourceVersion"] = json!(found.metadata.resource_version);
         }
     }
-    cluster.patch(&wanted.place, &wanted.name, &change).await
+    let written = cluster.patch(&wanted.place, &wanted.name, &change).await?;
+    let version = |object: &DynamicObject| object.metadata.resource_version.clone();
+    if written
+        .as_ref()
+        .is_some_and(|written| version(written) == version(found))
+    {
+        cluster.settled.put(uid, fingerprint);
+    }
+    Ok(written)
 }

@@ -19,8 +19,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
+use super::Shared;
 use super::object::ObjectName;
 use super::report;
+use super::settled::Settled;
 use super::target::Connection;
 use crate::{DeployError, Job};
 
@@ -53,6 +55,7 @@ pub(super) struct Cluster<'a> {
     pub(super) target: String,
     pub(super) namespace: String,
     client: Client,
+    pub(super) settled: &'a Settled,
     /// The item's writes that have not ended.
     writes: Arc<TaskTracker>,
     /// By `apiVersion` and kind; none when the target doesn't serve it.
@@ -60,9 +63,10 @@ pub(super) struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    pub(super) fn new(job: &'a Job<'a>, connection: Connection, writes: Arc<TaskTracker>) -> Self {
+    pub(super) fn new(job: &'a Job<'a>, connection: Connection, shared: Shared<'a>) -> Self {
         Self {
-            writes,
+            writes: shared.writes,
+            settled: shared.settled,
             job,
             target: connection.target,
             namespace: connection.namespace,

@@ -1,7 +1,7 @@
 //! `landscaper.gardener.cloud/kubernetes-manifest`: applies objects to the API of a target.
 //!
 //! In reading order: `configuration.rs` with `parse.rs`, `fields.rs` and `schedule.rs` is what an item says; `object.rs`,
-//! `inventory.rs`, `ownership.rs` and `change.rs` are the pure decisions; `target.rs`, `cluster.rs`,
+//! `inventory.rs`, `ownership.rs`, `change.rs` and `settled.rs` are the pure decisions; `target.rs`, `cluster.rs`,
 //! `report.rs` and `wait.rs` speak with the target; `plan.rs`, `apply.rs`, `removal.rs`, `readiness.rs` and
 //! `exports.rs` do the work. `docs/deployers/manifest.md` is for those who write items.
 //!
@@ -26,6 +26,7 @@ mod readiness;
 mod removal;
 mod report;
 mod schedule;
+mod settled;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,7 @@ use configuration::Configuration;
 use inventory::Inventory;
 pub use ownership::{ANNOTATION_ADOPT, ANNOTATION_ITEM};
 use schedule::Schedule;
+use settled::Settled;
 pub use target::{KUBERNETES_CLUSTER, THIS_SERVER};
 
 /// The type of deploy items.
@@ -57,6 +59,13 @@ pub const KIND: &str = "landscaper.gardener.cloud/kubernetes-manifest";
 pub struct ManifestDeployer {
     /// Writes that go on, by the uid of their item.
     writes: Mutex<BTreeMap<String, Arc<TaskTracker>>>,
+    settled: Settled,
+}
+
+/// What calls share, as far as it matters to one item.
+struct Shared<'a> {
+    writes: Arc<TaskTracker>,
+    settled: &'a Settled,
 }
 
 impl ManifestDeployer {
@@ -67,7 +76,7 @@ impl ManifestDeployer {
     }
 
     /// Waits for what an earlier call has left behind.
-    async fn writes_of(&self, job: &Job<'_>) -> Arc<TaskTracker> {
+    async fn shared(&self, job: &Job<'_>) -> Shared<'_> {
         let writes = {
             let mut all = self.writes.lock();
             all.retain(|_, writes| Arc::strong_count(writes) > 1 || !writes.is_empty());
@@ -75,7 +84,10 @@ impl ManifestDeployer {
         };
         writes.close();
         writes.wait().await;
-        writes
+        Shared {
+            writes,
+            settled: &self.settled,
+        }
     }
 }
 
@@ -85,26 +97,26 @@ impl Deployer for ManifestDeployer {
     }
 
     fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
-        Box::pin(async { deploy(job, self.writes_of(job).await).await })
+        Box::pin(async { deploy(job, self.shared(job).await).await })
     }
 
     fn remove<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
-        Box::pin(async { remove(job, self.writes_of(job).await).await })
+        Box::pin(async { remove(job, self.shared(job).await).await })
     }
 
     fn keep<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Kept, DeployError>> {
-        Box::pin(async { keep(job, self.writes_of(job).await).await })
+        Box::pin(async { keep(job, self.shared(job).await).await })
     }
 
     fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
         Box::pin(async {
-            self.writes_of(job).await;
+            self.shared(job).await;
             Ok(())
         })
     }
 }
 
-async fn deploy(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<Deployed, DeployError> {
+async fn deploy(job: &Job<'_>, shared: Shared<'_>) -> Result<Deployed, DeployError> {
     let configuration = Configuration::read(job.spec.config.as_ref())?;
     if !configuration.unknown.is_empty() {
         let (namespace, name) = job.name();
@@ -116,7 +128,7 @@ async fn deploy(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<Deployed, Dep
             "fields that are not known are ignored"
         );
     }
-    let cluster = Cluster::new(job, target::connect(job).await?, writes);
+    let cluster = Cluster::new(job, target::connect(job).await?, shared);
     let applied = apply::apply(&cluster, &configuration).await?;
     let managed = applied.managed();
     readiness::wait_until_ready(&cluster, &configuration.readiness, &managed).await?;
@@ -129,7 +141,7 @@ async fn deploy(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<Deployed, Dep
     })
 }
 
-async fn remove(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<(), DeployError> {
+async fn remove(job: &Job<'_>, shared: Shared<'_>) -> Result<(), DeployError> {
     let inventory = Inventory::read(job.remembered().await.as_ref());
     if !inventory.entries.iter().any(|entry| entry.policy.deletes()) {
         return Ok(());
@@ -143,13 +155,13 @@ async fn remove(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<(), DeployErr
         );
         DeployError::transient("Remove", &error.reason, message)
     })?;
-    let cluster = Cluster::new(job, connection, writes);
+    let cluster = Cluster::new(job, connection, shared);
     let timeout = Configuration::delete_timeout_of(job.spec.config.as_ref());
     removal::remove_all(&cluster, &inventory.entries, timeout).await
 }
 
 /// Puts right what others changed or deleted at the target, when it is time to.
-async fn keep(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<Kept, DeployError> {
+async fn keep(job: &Job<'_>, shared: Shared<'_>) -> Result<Kept, DeployError> {
     let Some(schedule) = Configuration::schedule_of(job.spec.config.as_ref())? else {
         return Ok(Kept::Fine);
     };
@@ -170,7 +182,7 @@ async fn keep(job: &Job<'_>, writes: Arc<TaskTracker>) -> Result<Kept, DeployErr
         return Err(DeployError::transient("Keep", "NoTarget", message));
     }
     let configuration = Configuration::read(job.spec.config.as_ref())?;
-    let cluster = Cluster::new(job, target::connect(job).await?, writes);
+    let cluster = Cluster::new(job, target::connect(job).await?, shared);
     apply::apply(&cluster, &configuration).await?;
     Ok(pause(&schedule, job.now_ms()).map_or(Kept::Fine, Kept::Again))
 }

@@ -88,6 +88,35 @@ async fn nothing_is_written_when_nothing_changed() {
 }
 
 #[tokio::test]
+async fn what_the_server_drops_is_sent_once_more_and_then_left_alone() {
+    let both = Both::new().await;
+    let mut config = everything();
+    let manifests = config["manifests"].as_array_mut().unwrap();
+    let schema = json!({"type": "object", "properties": {"spec": {
+        "type": "object", "properties": {"size": {"type": "integer"}},
+    }}});
+    manifests[4]["manifest"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema;
+    manifests[0]["manifest"]["spec"] = json!({"size": 1, "unknown": 2});
+    both.deploy("toys", config, "Succeeded").await;
+    both.again("toys", "Succeeded").await;
+    both.target.writes();
+    both.again("toys", "Succeeded").await;
+    assert_eq!(both.target.writes(), [""; 0]);
+    // Drift is seen nevertheless.
+    let resource = kube::core::GroupVersionKind::gvk("toys.example.com", "v1", "Toy");
+    let resource = kube::core::ApiResource::from_gvk_with_plural(&resource, "toys");
+    let client = both.target.client.clone();
+    let toys: kube::Api<kube::core::DynamicObject> =
+        kube::Api::namespaced_with(client, "nursery", &resource);
+    let larger = kube::api::Patch::Merge(json!({"spec": {"size": 5}}));
+    toys.patch("bear", &Default::default(), &larger)
+        .await
+        .unwrap();
+    both.again("toys", "Succeeded").await;
+    assert_eq!(toys.get("bear").await.unwrap().data["spec"]["size"], 1);
+}
+
+#[tokio::test]
 async fn fields_and_objects_that_are_wanted_no_more_go_and_those_of_others_stay() {
     let both = Both::new().await;
     let first = maps(&[("a", json!({"x": "1", "y": "1"})), ("b", json!({"x": "1"}))]);
