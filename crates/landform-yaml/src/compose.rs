@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Place};
 use crate::scalar::{self, Scalar};
-use crate::{Document, Limits};
+use crate::{Document, Limits, Word};
 
 /// Reads all documents of a text; those without any content are left out.
 pub(crate) fn compose(text: &str, limits: &Limits) -> Result<Vec<Document>, Error> {
@@ -19,6 +19,7 @@ pub(crate) fn compose(text: &str, limits: &Limits) -> Result<Vec<Document>, Erro
         nodes: 0,
         stack: Vec::new(),
         documents: Vec::new(),
+        notes: None,
     };
     let mut parser = Parser::new_from_str(text);
     while let Some(next) = parser.next_event() {
@@ -26,6 +27,32 @@ pub(crate) fn compose(text: &str, limits: &Limits) -> Result<Vec<Document>, Erro
         composer.take(event, Place::from(&span.start))?;
     }
     Ok(composer.documents)
+}
+
+/// Reads a text as [`compose`] does, and notes where everything stands; words that YAML 1.1 takes for
+/// booleans stay as they are written.
+pub(crate) fn compose_placed(text: &str, limits: &Limits) -> Result<(Vec<Document>, Notes), Error> {
+    refuse_control_characters(text)?;
+    let mut composer = Composer {
+        limits,
+        nodes: 0,
+        stack: Vec::new(),
+        documents: Vec::new(),
+        notes: Some(Notes::default()),
+    };
+    let mut parser = Parser::new_from_str(text);
+    while let Some(next) = parser.next_event() {
+        let (event, span) = next.map_err(|error| syntax_error(text, &error))?;
+        composer.take(event, Place::from(&span.start))?;
+    }
+    Ok((composer.documents, composer.notes.unwrap_or_default()))
+}
+
+/// What is noted beside the values.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) places: BTreeMap<String, (usize, usize)>,
+    pub(crate) words: Vec<Word>,
 }
 
 /// A mapping or a sequence that is not complete yet.
@@ -45,6 +72,7 @@ struct Composer<'limits> {
     nodes: usize,
     stack: Vec<(Open, Place)>,
     documents: Vec<Document>,
+    notes: Option<Notes>,
 }
 
 impl Composer<'_> {
@@ -96,6 +124,12 @@ impl Composer<'_> {
         place: Place,
     ) -> Result<(), Error> {
         self.count(place)?;
+        let keeps = tag.is_none() && style == ScalarStyle::Plain && self.keeps_word(text, place);
+        let style = if keeps {
+            ScalarStyle::DoubleQuoted
+        } else {
+            style
+        };
         if let Some((
             Open::Mapping {
                 lines,
@@ -155,8 +189,46 @@ impl Composer<'_> {
         Ok(())
     }
 
+    /// Whether a word stays a string because the caller wants them so; it is noted then.
+    fn keeps_word(&mut self, text: &str, place: Place) -> bool {
+        let Some(notes) = &mut self.notes else {
+            return false;
+        };
+        let keeps = scalar::is_word_of_yaml_1_1(text);
+        if keeps {
+            notes.words.push(Word {
+                line: place.line,
+                column: place.column,
+                text: text.to_owned(),
+            });
+        }
+        keeps
+    }
+
+    /// The JSON pointer of the value that is complete now.
+    fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        for (open, _) in &self.stack {
+            pointer.push('/');
+            match open {
+                Open::Sequence(items) => pointer.push_str(&items.len().to_string()),
+                Open::Mapping { key, .. } => {
+                    let key = key.as_deref().unwrap_or_default();
+                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                }
+            }
+        }
+        pointer
+    }
+
     /// Puts a complete value where it belongs.
     fn place(&mut self, value: Value, place: Place) -> Result<(), Error> {
+        if self.notes.is_some() {
+            let pointer = self.pointer();
+            if let Some(notes) = &mut self.notes {
+                notes.places.insert(pointer, (place.line, place.column));
+            }
+        }
         match self.stack.last_mut() {
             Some((Open::Sequence(items), _)) => items.push(value),
             Some((Open::Mapping { entries, key, .. }, _)) => match key.take() {

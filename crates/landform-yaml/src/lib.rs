@@ -22,6 +22,8 @@ mod json;
 mod scalar;
 mod write;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 pub use error::{Error, ErrorKind};
@@ -103,6 +105,55 @@ pub fn parse_many(text: &str, limits: &Limits) -> Result<Vec<Document>, Error> {
     };
     documents.retain(|document| !document.value.is_null());
     Ok(documents)
+}
+
+/// A document with the place of everything in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// What the document says; null when there is none.
+    pub value: Value,
+    /// Line and column, from 1, of every value, by its JSON pointer (`/spec/ports/0`).
+    pub places: BTreeMap<String, (usize, usize)>,
+    /// Words that stay strings here and are booleans for others.
+    pub words: Vec<Word>,
+}
+
+/// A word that YAML 1.1 takes for a boolean, such as `y`, `no` or `on`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column, from 1.
+    pub column: usize,
+    /// The word.
+    pub text: String,
+}
+
+/// Reads a text with at most one document, and says where everything stands. Words that only YAML 1.1
+/// takes for booleans stay strings and are listed.
+///
+/// # Errors
+/// When the text is malformed, passes a limit, or holds several documents.
+pub fn parse_placed(text: &str, limits: &Limits) -> Result<Placed, Error> {
+    let text = without_byte_order_mark(text);
+    let (documents, notes) = compose::compose_placed(text, limits)?;
+    let mut documents = documents.into_iter();
+    let first = documents.next();
+    if let Some(second) = documents.next() {
+        let place = Place {
+            line: second.line,
+            column: 1,
+        };
+        return Err(place.error(
+            ErrorKind::DocumentCount,
+            "a second document begins here, and only one is taken: remove it",
+        ));
+    }
+    Ok(Placed {
+        value: first.map_or(Value::Null, |document| document.value),
+        places: notes.places,
+        words: notes.words,
+    })
 }
 
 fn without_byte_order_mark(text: &str) -> &str {

@@ -35,6 +35,13 @@ pub(crate) fn resolve(text: &str) -> Scalar {
     number.map_or(Scalar::Text, Scalar::Number)
 }
 
+/// Whether only YAML 1.1 takes the text for a boolean; `true` and `false` are such for everybody.
+pub(crate) fn is_word_of_yaml_1_1(text: &str) -> bool {
+    matches!(resolve(text), Scalar::Bool(_))
+        && !text.eq_ignore_ascii_case("true")
+        && !text.eq_ignore_ascii_case("false")
+}
+
 /// `.5`, `.5e3`: the only form in which underscores must stand between digits.
 fn fraction_without_digits_before(text: &str) -> Option<Number> {
     let bytes = text.as_bytes();

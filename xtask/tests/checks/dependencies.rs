@@ -15,6 +15,7 @@ const ORDER: &[&str] = &[
     "landform-schedule",
     "landform-decide",
     "landform-template",
+    "landform-blueprint",
     "landform-store",
     "landform-apiserver",
     "landform-engine",
@@ -38,6 +39,7 @@ const PURE: &[&str] = &[
     "landform-schedule",
     "landform-decide",
     "landform-template",
+    "landform-blueprint",
 ];
 
 const IMPURE: &[&str] = &[

@@ -2,6 +2,7 @@
 
 mod documents;
 mod meaning;
+mod placed;
 mod properties;
 mod refused;
 mod written;

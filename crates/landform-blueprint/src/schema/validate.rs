@@ -1,0 +1,463 @@
+//! Whether a value fits a schema.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::{Map, Number, Value};
+
+use super::{Place, Schemas, text};
+use crate::reader::kind;
+
+/// Something about a value: where in it, and what. The value itself is never shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) path: String,
+    pub(crate) message: String,
+}
+
+/// How much is looked at before a schema is given up on.
+const MOST_STEPS: usize = 1_000_000;
+/// How deep schemas may lead into each other, references included.
+const DEEPEST: usize = 150;
+/// How many findings are worth telling.
+const MOST_FINDINGS: usize = 20;
+
+/// All that is wrong with the value; nothing when it fits.
+pub(crate) fn validate(schemas: &Schemas, schema: &Value, value: &Value) -> Vec<Finding> {
+    let validator = Validator {
+        schemas,
+        steps: Cell::new(0),
+        patterns: RefCell::default(),
+    };
+    let place = Place {
+        document: schema,
+        schema,
+    };
+    let mut found = Vec::new();
+    validator.value(place, value, "", 0, &mut found);
+    found.truncate(MOST_FINDINGS);
+    found
+}
+
+struct Validator<'a> {
+    schemas: &'a Schemas,
+    steps: Cell<usize>,
+    /// Patterns that were met before.
+    patterns: RefCell<BTreeMap<String, Option<Regex>>>,
+}
+
+fn push(found: &mut Vec<Finding>, path: &str, message: impl Into<String>) {
+    found.push(Finding {
+        path: path.to_owned(),
+        message: message.into(),
+    });
+}
+
+impl<'a> Validator<'a> {
+    fn pattern(&self, text: &str) -> Option<Regex> {
+        let mut patterns = self.patterns.borrow_mut();
+        let known = patterns.entry(text.to_owned());
+        known.or_insert_with(|| text::pattern(text)).clone()
+    }
+
+    fn fits(&self, place: Place<'a>, value: &Value, depth: usize) -> bool {
+        let mut found = Vec::new();
+        self.value(place, value, "", depth + 1, &mut found);
+        found.is_empty()
+    }
+
+    fn value(
+        &self,
+        place: Place<'a>,
+        value: &Value,
+        path: &str,
+        depth: usize,
+        found: &mut Vec<Finding>,
+    ) {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > MOST_STEPS || depth > DEEPEST {
+            if found.len() <= MOST_FINDINGS {
+                push(
+                    found,
+                    path,
+                    "the schema is too deep or too costly to check, or refers to itself",
+                );
+            }
+            return;
+        }
+        let fields = match place.schema {
+            Value::Object(fields) => fields,
+            Value::Bool(false) => return push(found, path, "nothing is allowed here"),
+            _ => return,
+        };
+        if let Some(Value::String(reference)) = fields.get("$ref") {
+            match self.schemas.resolve(place.document, reference) {
+                Ok(inner) => self.value(inner, value, path, depth + 1, found),
+                Err(message) => push(found, path, message),
+            }
+        }
+        if !type_fits(fields, value) {
+            // What else is wrong follows from this.
+            return push(
+                found,
+                path,
+                format!("has to be {}, and is {}", types(fields), kind(value)),
+            );
+        }
+        self.any_kind(place, fields, value, path, depth, found);
+        match value {
+            Value::String(text) => {
+                let messages = text::violations(fields, text, |pattern| self.pattern(pattern));
+                messages
+                    .into_iter()
+                    .for_each(|message| push(found, path, message));
+            }
+            Value::Number(number) => numbers(fields, number, path, found),
+            Value::Array(items) => self.array(place, fields, items, path, depth, found),
+            Value::Object(entries) => self.object(place, fields, entries, path, depth, found),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn inner(&self, place: Place<'a>, schema: &'a Value) -> Place<'a> {
+        Place {
+            document: place.document,
+            schema,
+        }
+    }
+
+    fn any_kind(
+        &self,
+        place: Place<'a>,
+        fields: &'a Map<String, Value>,
+        value: &Value,
+        path: &str,
+        depth: usize,
+        found: &mut Vec<Finding>,
+    ) {
+        if let Some(Value::Array(allowed)) = fields.get("enum")
+            && !allowed.iter().any(|allowed| same(allowed, value))
+        {
+            let words: Vec<_> = allowed.iter().take(10).map(ToString::to_string).collect();
+            let more = if allowed.len() > 10 { ", …" } else { "" };
+            push(
+                found,
+                path,
+                format!("has to be one of {}{more}", words.join(", ")),
+            );
+        }
+        if let Some(only) = fields.get("const")
+            && !same(only, value)
+        {
+            push(found, path, format!("has to be {only}"));
+        }
+        let list = |word: &str| {
+            fields
+                .get(word)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+        };
+        for schema in list("allOf") {
+            self.value(self.inner(place, schema), value, path, depth + 1, found);
+        }
+        let fitting = |word: &str| {
+            let schemas = list(word).map(|schema| self.inner(place, schema));
+            schemas
+                .filter(|schema| self.fits(*schema, value, depth))
+                .count()
+        };
+        if fields.contains_key("anyOf") && fitting("anyOf") == 0 {
+            push(found, path, "fits none of the schemas under `anyOf`");
+        }
+        if fields.contains_key("oneOf") {
+            let count = fitting("oneOf");
+            if count != 1 {
+                let message = format!(
+                    "has to fit exactly one of the schemas under `oneOf`, and fits {count}"
+                );
+                push(found, path, message);
+            }
+        }
+        if let Some(schema) = fields.get("not")
+            && self.fits(self.inner(place, schema), value, depth)
+        {
+            push(found, path, "fits the schema under `not`, and must not");
+        }
+        if let Some(condition) = fields.get("if") {
+            let holds = self.fits(self.inner(place, condition), value, depth);
+            if let Some(schema) = fields.get(if holds { "then" } else { "else" }) {
+                self.value(self.inner(place, schema), value, path, depth + 1, found);
+            }
+        }
+    }
+
+    fn array(
+        &self,
+        place: Place<'a>,
+        fields: &'a Map<String, Value>,
+        items: &[Value],
+        path: &str,
+        depth: usize,
+        found: &mut Vec<Finding>,
+    ) {
+        counts(
+            fields,
+            ("minItems", "maxItems", "items"),
+            items.len(),
+            path,
+            found,
+        );
+        if fields.get("uniqueItems") == Some(&Value::Bool(true)) {
+            let twice = items.iter().enumerate().find(|(at, item)| {
+                self.steps.set(self.steps.get() + at);
+                self.steps.get() < MOST_STEPS && items[..*at].iter().any(|other| same(other, item))
+            });
+            if let Some((at, _)) = twice {
+                push(found, &format!("{path}[{at}]"), "stands in the list twice");
+            }
+        }
+        let (first, rest) = match (fields.get("prefixItems"), fields.get("items")) {
+            (Some(Value::Array(first)), rest) => (first.as_slice(), rest),
+            (_, Some(Value::Array(first))) => (first.as_slice(), fields.get("additionalItems")),
+            (_, rest) => (&[][..], rest),
+        };
+        for (at, item) in items.iter().enumerate() {
+            if let Some(schema) = first.get(at).or(rest) {
+                let path = format!("{path}[{at}]");
+                self.value(self.inner(place, schema), item, &path, depth + 1, found);
+            }
+        }
+        if let Some(schema) = fields.get("contains") {
+            let schema = self.inner(place, schema);
+            if !items.iter().any(|item| self.fits(schema, item, depth)) {
+                push(
+                    found,
+                    path,
+                    "has no item that fits the schema under `contains`",
+                );
+            }
+        }
+    }
+
+    fn object(
+        &self,
+        place: Place<'a>,
+        fields: &'a Map<String, Value>,
+        entries: &Map<String, Value>,
+        path: &str,
+        depth: usize,
+        found: &mut Vec<Finding>,
+    ) {
+        counts(
+            fields,
+            ("minProperties", "maxProperties", "fields"),
+            entries.len(),
+            path,
+            found,
+        );
+        let names = |value: &'a Value| {
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+        };
+        for name in fields.get("required").into_iter().flat_map(names) {
+            if !entries.contains_key(name) {
+                push(found, path, format!("the field `{name}` is missing"));
+            }
+        }
+        let properties = fields.get("properties").and_then(Value::as_object);
+        let patterns = fields.get("patternProperties").and_then(Value::as_object);
+        let patterns: Vec<_> = patterns
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, schema)| self.pattern(name).map(|pattern| (pattern, schema)))
+            .collect();
+        for (name, value) in entries {
+            let inner = field_path(path, name);
+            let mut known = false;
+            if let Some(schema) = properties.and_then(|properties| properties.get(name)) {
+                known = true;
+                self.value(self.inner(place, schema), value, &inner, depth + 1, found);
+            }
+            for (_, schema) in patterns
+                .iter()
+                .filter(|(pattern, _)| pattern.is_match(name))
+            {
+                known = true;
+                self.value(self.inner(place, schema), value, &inner, depth + 1, found);
+            }
+            match fields.get("additionalProperties") {
+                Some(Value::Bool(false)) if !known => {
+                    push(found, path, format!("the field `{name}` is not allowed"));
+                }
+                Some(schema) if !known => {
+                    self.value(self.inner(place, schema), value, &inner, depth + 1, found);
+                }
+                _ => {}
+            }
+            if let Some(schema) = fields.get("propertyNames") {
+                let text = Value::String(name.clone());
+                if !self.fits(self.inner(place, schema), &text, depth) {
+                    push(found, path, format!("a field must not be called `{name}`"));
+                }
+            }
+        }
+        for word in ["dependencies", "dependentRequired", "dependentSchemas"] {
+            let dependencies = fields
+                .get(word)
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten();
+            for (name, dependency) in dependencies.filter(|(name, _)| entries.contains_key(*name)) {
+                if dependency.is_array() {
+                    for other in names(dependency).filter(|other| !entries.contains_key(*other)) {
+                        let message = format!("with the field `{name}`, `{other}` is needed too");
+                        push(found, path, message);
+                    }
+                } else {
+                    let value = Value::Object(entries.clone());
+                    self.value(
+                        self.inner(place, dependency),
+                        &value,
+                        path,
+                        depth + 1,
+                        found,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// `.name`, or `["strange name"]`.
+pub(crate) fn field_path(path: &str, name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.chars().all(plain) {
+        format!("{path}.{name}")
+    } else {
+        format!("{path}[{name:?}]")
+    }
+}
+
+fn type_names(fields: &Map<String, Value>) -> Vec<&str> {
+    match fields.get("type") {
+        Some(Value::String(name)) => vec![name.as_str()],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn type_fits(fields: &Map<String, Value>, value: &Value) -> bool {
+    let names = type_names(fields);
+    names.is_empty()
+        || names.iter().any(|name| match (*name, value) {
+            ("integer", Value::Number(number)) => {
+                !number.is_f64() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
+            }
+            ("string", Value::String(_))
+            | ("number", Value::Number(_))
+            | ("boolean", Value::Bool(_))
+            | ("object", Value::Object(_))
+            | ("array", Value::Array(_))
+            | ("null", Value::Null) => true,
+            _ => false,
+        })
+}
+
+fn types(fields: &Map<String, Value>) -> String {
+    let words = type_names(fields).into_iter().map(|name| match name {
+        "integer" => "an integer",
+        "string" => "a string",
+        "number" => "a number",
+        "boolean" => "a boolean",
+        "object" => "a map",
+        "array" => "a list",
+        other => other,
+    });
+    words.collect::<Vec<_>>().join(" or ")
+}
+
+/// JSON schema knows one kind of numbers: 1 and 1.0 are the same.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            left == right || left.as_f64() == right.as_f64()
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| same(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .all(|(name, left)| right.get(name).is_some_and(|right| same(left, right)))
+        }
+        _ => left == right,
+    }
+}
+
+fn counts(
+    fields: &Map<String, Value>,
+    (least, most, what): (&str, &str, &str),
+    count: usize,
+    path: &str,
+    found: &mut Vec<Finding>,
+) {
+    let limit = |name: &str| fields.get(name).and_then(Value::as_u64);
+    let count = count as u64;
+    if let Some(least) = limit(least).filter(|least| count < *least) {
+        push(
+            found,
+            path,
+            format!("has to have at least {least} {what}, and has {count}"),
+        );
+    }
+    if let Some(most) = limit(most).filter(|most| count > *most) {
+        push(
+            found,
+            path,
+            format!("may have at most {most} {what}, and has {count}"),
+        );
+    }
+}
+
+fn numbers(fields: &Map<String, Value>, number: &Number, path: &str, found: &mut Vec<Finding>) {
+    let Some(value) = number.as_f64() else { return };
+    let bound = |name: &str| fields.get(name).and_then(Value::as_f64);
+    // In draft 4 the exclusive words are booleans that sharpen the others.
+    let sharp = |name: &str| fields.get(name) == Some(&Value::Bool(true));
+    if let Some(least) = bound("minimum") {
+        let sharp = sharp("exclusiveMinimum");
+        if value < least || (sharp && value <= least) {
+            let word = if sharp { "more than" } else { "at least" };
+            push(found, path, format!("has to be {word} {least}"));
+        }
+    }
+    if let Some(most) = bound("maximum") {
+        let sharp = sharp("exclusiveMaximum");
+        if value > most || (sharp && value >= most) {
+            let word = if sharp { "less than" } else { "at most" };
+            push(found, path, format!("has to be {word} {most}"));
+        }
+    }
+    if let Some(above) = bound("exclusiveMinimum").filter(|above| value <= *above) {
+        push(found, path, format!("has to be more than {above}"));
+    }
+    if let Some(below) = bound("exclusiveMaximum").filter(|below| value >= *below) {
+        push(found, path, format!("has to be less than {below}"));
+    }
+    if let Some(step) = bound("multipleOf").filter(|step| *step > 0.0) {
+        let ratio = value / step;
+        if (ratio - ratio.round()).abs() > 1e-9 {
+            push(found, path, format!("has to be a multiple of {step}"));
+        }
+    }
+}
