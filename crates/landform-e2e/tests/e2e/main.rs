@@ -21,6 +21,7 @@ mod kubectl_get;
 mod kubectl_wait;
 mod landform_delete;
 mod lifecycle;
+mod manifest_deployer;
 mod python_client;
 mod reconciler_python;
 
