@@ -136,8 +136,12 @@ impl<'a> Cluster<'a> {
         object: &ObjectName,
     ) -> Result<Option<DynamicObject>, DeployError> {
         let api = self.api(place, object.namespace.as_deref());
-        let found = self.read(api.get_opt(&object.name)).await?;
-        found.map_err(|error| report::of_object("Read", &self.target, object, &error))
+        match self.read(api.get(&object.name)).await? {
+            Ok(found) => Ok(Some(found)),
+            // By the number: of a kind that isn't served yet, Kubernetes says it without a reason.
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(report::of_object("Read", &self.target, object, &error)),
+        }
     }
 
     /// Creates an object; none when there is one already.

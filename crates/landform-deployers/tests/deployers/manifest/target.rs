@@ -169,6 +169,8 @@ async fn answer(
     service: LocalService,
     state: Arc<Mutex<State>>,
 ) -> Result<Answer, Infallible> {
+    // Where a kind isn't served, Kubernetes answers without a Status.
+    let is_custom = request.uri().path().starts_with("/apis/toys.example.com/");
     let is_write = ![Method::GET, Method::HEAD].contains(request.method());
     let (number, cut_after) = {
         let mut state = state.lock();
@@ -204,6 +206,9 @@ async fn answer(
     if cut_after == Some(number - 1) {
         return Ok(refusal());
     }
+    if answer.status() == StatusCode::NOT_FOUND && is_custom {
+        return Ok(plain(StatusCode::NOT_FOUND, "404 page not found"));
+    }
     let (parts, body) = answer.into_parts();
     let body = body.map_err(|error| error.to_string()).boxed_unsync();
     Ok(Response::from_parts(parts, body))
@@ -220,8 +225,12 @@ fn place(path: &str, body: &[u8]) -> String {
 }
 
 fn refusal() -> Answer {
-    let body = Full::new(Bytes::from_static(b"cut")).map_err(|never| match never {});
+    plain(StatusCode::SERVICE_UNAVAILABLE, "cut")
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Answer {
+    let body = Full::new(Bytes::from_static(text.as_bytes())).map_err(|never| match never {});
     let mut answer = Response::new(body.boxed_unsync());
-    *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    *answer.status_mut() = status;
     answer
 }
