@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::phase::InstallationPhase;
-use super::report::{Condition, LastError, WaitingOn};
+use super::report::{Condition, LastError, ObjectName, WaitingOn};
 
 /// What people, or a parent's blueprint, write.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -220,9 +220,15 @@ pub struct InstallationStatus {
     /// What executors of the blueprint want to be handed back, by executor.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub template_state: BTreeMap<String, Value>,
-    /// The generation that somebody aborted.
+    /// Objects that were written for nested installations to import.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_objects: Vec<ObjectName>,
+    /// Objects that were written as exports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exported_objects: Vec<ObjectName>,
+    /// The generation that was found to have failed, or that somebody aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub aborted_generation: Option<i64>,
+    pub ended_generation: Option<i64>,
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_on: Vec<WaitingOn>,

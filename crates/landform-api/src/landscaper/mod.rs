@@ -5,8 +5,8 @@
 //! ([`definition`]).
 //!
 //! Fields that Landform adds to Landscaper's are `status.waitingOn` of the three reconciled kinds,
-//! `status.templateState` and `status.abortedGeneration` of an
-//! Installation, `status.targetGeneration` of a DeployItem, and `spec.blueprint.path`.
+//! `status.{templateState,endedGeneration,contextObjects,exportedObjects}`
+//! of an Installation, `status.targetGeneration` of a DeployItem, and `spec.blueprint.path`.
 
 pub mod data;
 pub mod definition;

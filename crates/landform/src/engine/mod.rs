@@ -1,5 +1,6 @@
 //! The engine: inside `landform serve`, and as `landform engine` against another API.
 
+mod controllers;
 mod listener;
 mod view;
 
@@ -13,8 +14,10 @@ use clap::Args;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use landform_apiserver::{ApiServer, Identity, LocalService};
-use landform_engine::{Engine, hooks};
+use landform_engine::Engine;
 use tokio::signal::unix::{SignalKind, signal};
+
+pub(crate) use controllers::{ControllerArgs, install_kinds};
 
 use crate::AnyError;
 use crate::logging::{self, LogFormat};
@@ -34,23 +37,28 @@ pub(crate) struct EngineArgs {
     /// Where metrics and the engine's view can be read; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7444")]
     listen: SocketAddr,
+    #[command(flatten)]
+    controllers: ControllerArgs,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
 }
 
 /// The engine in the process of the API server: no socket between them.
-pub(crate) async fn start_in_process(server: &ApiServer) -> Result<Engine, AnyError> {
-    let service = LocalService::new(server.clone(), Identity::internal());
-    let client = Client::new(service, "default");
-    let engine = start(client, server.metrics_registry()).await?;
+pub(crate) fn start_in_process(
+    server: &ApiServer,
+    args: ControllerArgs,
+) -> Result<Engine, AnyError> {
+    let client = client_in_process(server);
+    let engine = controllers::start(client, server.metrics_registry(), args)?;
     server.mount("engine", Arc::new(view::EngineView(engine.clone())));
     Ok(engine)
 }
 
-async fn start(client: Client, registry: prometheus::Registry) -> Result<Engine, AnyError> {
-    hooks::install(&client).await?;
-    Ok(Engine::builder(client).metrics(registry).hooks().start()?)
+/// A client of the API server in this process.
+pub(crate) fn client_in_process(server: &ApiServer) -> Client {
+    let service = LocalService::new(server.clone(), Identity::internal());
+    Client::new(service, "default")
 }
 
 pub(crate) fn run(args: EngineArgs) -> Result<ExitCode, AnyError> {
@@ -68,7 +76,8 @@ async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let client = connect(args.kubeconfig, args.context).await?;
     let registry = prometheus::Registry::new();
-    let engine = start(client, registry.clone()).await?;
+    install_kinds(&client).await?;
+    let engine = controllers::start(client, registry.clone(), args.controllers)?;
     let (address, listening) = listener::listen(args.listen, engine.clone(), registry).await?;
     println!("landform engine ready: http://{address}/engine http://{address}/metrics");
     tokio::select! {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use landform_apiserver::{ApiServer, Config, Identity, LocalService};
+use landform_apiserver::{ApiServer, Config};
 use landform_controllers::collector::Collector;
 use landform_store::Store;
 use landform_store::embedded::{EmbeddedStore, Options};
@@ -47,6 +47,8 @@ pub(crate) struct ServeArgs {
     /// Only serve the API: reconcilers run elsewhere, with `landform engine`.
     #[arg(long)]
     without_engine: bool,
+    #[command(flatten)]
+    controllers: engine::ControllerArgs,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -96,10 +98,11 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
         .kubeconfig
         .unwrap_or_else(|| data_dir.join("kubeconfig"));
     let kubeconfig = kubeconfig::write(&kubeconfig, address, &pki)?;
+    engine::install_kinds(&engine::client_in_process(&server)).await?;
     let engine = if args.without_engine {
         None
     } else {
-        Some(engine::start_in_process(&server).await?)
+        Some(engine::start_in_process(&server, args.controllers)?)
     };
     let house = tokio::spawn(server.clone().keep_house());
     let collector = tokio::spawn(collector(&server).run());
@@ -129,8 +132,7 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
 
 /// The garbage collector: a client without a socket, which shows itself as `deletion`.
 fn collector(server: &ApiServer) -> Collector {
-    let service = LocalService::new(server.clone(), Identity::internal());
-    let client = kube::Client::new(service, "default");
+    let client = engine::client_in_process(server);
     let collector = Collector::new(client, &server.metrics_registry());
     server.mount("deletion", collector.view());
     collector

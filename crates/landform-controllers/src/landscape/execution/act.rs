@@ -1,0 +1,301 @@
+//! Carries out what was decided about an execution.
+
+use kube::core::DynamicObject;
+use landform_api::landscaper::execution::{
+    DeployItemTemplate, ExecutionGeneration, VersionedObject, VersionedReference,
+};
+use landform_api::landscaper::{
+    ConditionStatus, DeployItemSpec, ExecutionPhase, ExecutionStatus, Operation, keys,
+};
+use landform_decide::execution::{Action, Decision, Problem};
+use landform_engine::{Context, EventType, Failure, Outcome, write_time};
+use serde_json::{Value, json};
+
+use super::export;
+use super::observe::{World, item_object};
+use crate::landscape::objects::owner;
+use crate::landscape::report::{Trouble, set_condition, set_error};
+
+/// One run of one execution.
+pub(super) struct Act<'a> {
+    context: &'a Context,
+    world: World,
+    status: ExecutionStatus,
+}
+
+impl<'a> Act<'a> {
+    pub(super) fn new(context: &'a Context, world: World) -> Self {
+        let status = world.execution.status.clone();
+        Self {
+            context,
+            world,
+            status,
+        }
+    }
+
+    pub(super) async fn carry_out(mut self, decision: Decision) -> Result<Outcome, Failure> {
+        for action in decision.actions {
+            self.act(action).await?;
+        }
+        self.tell(decision.phase, decision.problem);
+        let namespace = self.world.objects.namespace().to_owned();
+        let mut waiting_on = decision.waiting_on;
+        for object in waiting_on
+            .iter_mut()
+            .filter_map(|waiting| waiting.object.as_mut())
+        {
+            object.namespace.clone_from(&namespace);
+        }
+        let first = waiting_on.first().map(|waiting| {
+            let object = waiting.object.as_ref();
+            let object = object.map(|object| format!("{} {}: ", object.kind, object.name));
+            format!("{}{}", object.unwrap_or_default(), waiting.reason)
+        });
+        self.status.waiting_on = waiting_on;
+        self.context.write_status(&self.status).await?;
+        for action in decision.afterwards {
+            self.act(action).await?;
+        }
+        Ok(first.map_or(Outcome::Done, Outcome::Wait))
+    }
+
+    fn tell(&mut self, phase: Option<ExecutionPhase>, problem: Option<Problem>) {
+        let now = write_time(self.context.now_ms());
+        if let Some(phase) = phase {
+            self.status.phase = Some(phase);
+            self.status.observed_generation = self.world.metadata.generation;
+            let (status, reason) = match phase {
+                ExecutionPhase::Succeeded => (ConditionStatus::True, "DeployItemsSucceeded"),
+                ExecutionPhase::Failed => (ConditionStatus::False, "DeployItemsFailed"),
+                ExecutionPhase::Init | ExecutionPhase::Progressing | ExecutionPhase::Deleting => {
+                    (ConditionStatus::Progressing, "DeployItemsInWork")
+                }
+            };
+            let message = problem.as_ref().map_or("", |problem| &problem.message);
+            let conditions = &mut self.status.conditions;
+            set_condition(
+                conditions,
+                "ReconcileDeployItems",
+                status,
+                reason,
+                message,
+                &now,
+            );
+            if phase == ExecutionPhase::Succeeded {
+                self.status.last_error = None;
+            }
+        }
+        if let Some(problem) = problem {
+            let trouble = Trouble {
+                operation: "ReconcileDeployItems".into(),
+                reason: problem.reason.into(),
+                message: problem.message,
+                codes: problem.code.into_iter().collect(),
+            };
+            if set_error(&mut self.status.last_error, &trouble, &now) {
+                let warning = EventType::Warning;
+                self.context
+                    .event(warning, &trouble.reason, &trouble.message);
+            }
+        } else if phase == Some(ExecutionPhase::Progressing) {
+            let aborted = |error: &landform_api::landscaper::LastError| error.reason == "Aborted";
+            if self.status.last_error.as_ref().is_some_and(aborted) {
+                self.status.last_error = None;
+            }
+        }
+    }
+
+    async fn act(&mut self, action: Action) -> Result<(), Failure> {
+        match action {
+            Action::Hold => {
+                let held = self.context.edit_metadata(|metadata| {
+                    let finalizers = metadata.finalizers.get_or_insert_default();
+                    if !finalizers.iter().any(|name| name == keys::FINALIZER) {
+                        finalizers.push(keys::FINALIZER.to_owned());
+                    }
+                });
+                held.await.map(drop)
+            }
+            Action::LetGo => {
+                let released = self.context.edit_metadata(|metadata| {
+                    if let Some(finalizers) = &mut metadata.finalizers {
+                        finalizers.retain(|name| name != keys::FINALIZER);
+                    }
+                });
+                released.await.map(drop)
+            }
+            Action::DropOperation => {
+                let dropped = self.context.edit_metadata(|metadata| {
+                    if let Some(annotations) = &mut metadata.annotations {
+                        annotations.remove(keys::OPERATION);
+                    }
+                });
+                dropped.await.map(drop)
+            }
+            Action::Outdate(names) => {
+                let generations = &mut self.status.exec_generations;
+                generations.retain(|found| !names.contains(&found.name));
+                Ok(())
+            }
+            Action::Update(names) => self.update(&names).await,
+            Action::Delete(objects) => self.delete(&objects).await,
+            Action::Ask(operation, objects) => self.ask(operation, &objects).await,
+            Action::CollectExports => {
+                self.status.export_ref = export::collect(&self.world).await?;
+                let wanted = &self.world.execution.spec.deploy_items;
+                let is_wanted = |name: &str| wanted.iter().any(|item| item.name == name);
+                let refs = &mut self.status.deploy_item_refs;
+                refs.retain(|found| is_wanted(&found.name));
+                let generations = &mut self.status.exec_generations;
+                generations.retain(|found| is_wanted(&found.name));
+                Ok(())
+            }
+        }
+    }
+
+    async fn update(&mut self, names: &[String]) -> Result<(), Failure> {
+        let templates = self.world.execution.spec.deploy_items.clone();
+        for name in names {
+            let Some(template) = templates.iter().find(|item| item.name == *name) else {
+                continue;
+            };
+            let item = self.update_item(template).await?;
+            self.remember(name, &item);
+        }
+        Ok(())
+    }
+
+    async fn update_item(&self, template: &DeployItemTemplate) -> Result<DynamicObject, Failure> {
+        let objects = &self.world.objects;
+        let execution = &self.world.execution.spec;
+        let spec = DeployItemSpec {
+            kind: template.kind.clone(),
+            context: execution.context.clone(),
+            target: template.target.clone(),
+            config: template.config.clone(),
+            timeout: template.timeout.clone(),
+            update_on_change_only: template.update_on_change_only,
+        };
+        let spec = serde_json::to_value(spec)
+            .map_err(|error| Failure::Invalid(format!("an item can't be written: {error}")))?;
+        let own = self.world.metadata.name.clone().unwrap_or_default();
+        let now = write_time(self.context.now_ms());
+        let depends_on = template.depends_on.join(",");
+        if let Some((found, item)) = self.world.items.get(&template.name) {
+            let mut wanted = found.clone();
+            wanted.data["spec"] = spec;
+            let labels = wanted.metadata.labels.get_or_insert_default();
+            labels.extend(template.labels.clone());
+            let annotations = wanted.metadata.annotations.get_or_insert_default();
+            if depends_on.is_empty() {
+                annotations.remove(keys::DEPENDS_ON);
+            } else {
+                annotations.insert(keys::DEPENDS_ON.to_owned(), depends_on);
+            }
+            let unchanged = found.data["spec"] == wanted.data["spec"];
+            let succeeded = item.status.phase == Some(ExecutionPhase::Succeeded);
+            let only_changes = template.update_on_change_only == Some(true);
+            if !(unchanged && succeeded && only_changes) {
+                annotations.insert(keys::RECONCILE_TIME.to_owned(), now);
+            }
+            return objects.write("DeployItem", found, &wanted).await;
+        }
+        let mut labels = json!(template.labels);
+        labels[keys::MANAGED_BY] = json!(own);
+        labels[keys::ITEM_NAME] = json!(template.name);
+        let mut annotations = json!({keys::RECONCILE_TIME: now});
+        if !depends_on.is_empty() {
+            annotations[keys::DEPENDS_ON] = json!(depends_on);
+        }
+        let name = item_object(&self.world.metadata, &template.name);
+        let metadata = json!({
+            "name": name, "labels": labels, "annotations": annotations,
+            "ownerReferences": owner("Execution", &self.world.metadata),
+        });
+        let created = objects
+            .create("DeployItem", metadata, json!({"spec": spec}))
+            .await?;
+        created.ok_or_else(|| {
+            // It was not there a moment ago: somebody else made it, and the next run will see.
+            Failure::Conflict(format!(
+                "the DeployItem {name} exists and is not this execution's"
+            ))
+        })
+    }
+
+    fn remember(&mut self, name: &str, item: &DynamicObject) {
+        let generation = self.world.metadata.generation.unwrap_or_default();
+        let status = &mut self.status;
+        status.deploy_item_refs.retain(|found| found.name != name);
+        status.deploy_item_refs.push(VersionedReference {
+            name: name.to_owned(),
+            reference: VersionedObject {
+                name: item.metadata.name.clone().unwrap_or_default(),
+                namespace: item.metadata.namespace.clone().unwrap_or_default(),
+                observed_generation: item.metadata.generation.unwrap_or_default(),
+            },
+        });
+        status.deploy_item_refs.sort_by(|a, b| a.name.cmp(&b.name));
+        status.exec_generations.retain(|found| found.name != name);
+        status.exec_generations.push(ExecutionGeneration {
+            name: name.to_owned(),
+            observed_generation: generation,
+        });
+        status.exec_generations.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    fn item(&self, object: &str) -> Option<&DynamicObject> {
+        let mut items = self.world.items.values();
+        let found = items.find(|(item, _)| item.metadata.name.as_deref() == Some(object));
+        found.map(|(item, _)| item)
+    }
+
+    async fn delete(&self, objects: &[String]) -> Result<(), Failure> {
+        let annotations = self.world.metadata.annotations.as_ref();
+        let key = keys::DELETE_WITHOUT_UNINSTALL;
+        let bare = annotations.and_then(|all| all.get(key)).map(String::as_str) == Some(keys::TRUE);
+        for object in objects {
+            let Some(item) = self.item(object) else {
+                continue;
+            };
+            if bare {
+                let passed_on = [(key, keys::TRUE)];
+                self.world
+                    .objects
+                    .annotate("DeployItem", item, &passed_on)
+                    .await?;
+            }
+            self.world
+                .objects
+                .delete("DeployItem", &item.metadata)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, operation: Operation, objects: &[String]) -> Result<(), Failure> {
+        let now = write_time(self.context.now_ms());
+        for object in objects {
+            let Some(item) = self.item(object) else {
+                continue;
+            };
+            let mut annotations = vec![(keys::OPERATION, operation.as_str())];
+            if operation == Operation::Abort {
+                annotations.push((keys::ABORT_TIME, &now));
+            }
+            self.world
+                .objects
+                .annotate("DeployItem", item, &annotations)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// An item's export, as one value.
+pub(super) fn parse_export(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes).ok().or_else(|| {
+        let text = std::str::from_utf8(bytes).ok()?;
+        landform_yaml::parse_one(text, &landform_yaml::Limits::default()).ok()
+    })
+}

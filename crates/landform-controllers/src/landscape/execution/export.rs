@@ -1,0 +1,80 @@
+//! Collects what all items of an execution export into one DataObject (E8).
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::Api;
+use landform_api::landscaper::installation::ObjectReference;
+use landform_api::landscaper::{keys, names};
+use landform_engine::Failure;
+use serde_json::{Map, Value, json};
+
+use super::act::parse_export;
+use super::observe::World;
+use crate::landscape::objects::{label_value, owner};
+
+/// The key of an export Secret.
+const KEY: &str = "config";
+
+/// Writes the exports of all items, if they changed, and says where they are.
+pub(super) async fn collect(world: &World) -> Result<Option<ObjectReference>, Failure> {
+    let objects = &world.objects;
+    let mut all = Map::new();
+    for (name, (_, item)) in &world.items {
+        let Some(reference) = &item.status.export_ref else {
+            continue;
+        };
+        let secrets: Api<Secret> = Api::namespaced(objects.client(), objects.namespace());
+        let Some(secret) = secrets.get_opt(&reference.name).await? else {
+            let what = format!(
+                "the export Secret {} of the item {name} doesn't exist",
+                reference.name
+            );
+            return Err(Failure::Transient(what));
+        };
+        let data = secret.data.unwrap_or_default();
+        let value = data.get(KEY).and_then(|bytes| parse_export(&bytes.0));
+        let Some(value) = value else {
+            let what = format!(
+                "the export Secret {} of the item {name} has no JSON or YAML under {KEY:?}",
+                reference.name
+            );
+            return Err(Failure::Transient(what));
+        };
+        all.insert(name.clone(), value);
+    }
+    let own = world.metadata.name.as_deref().unwrap_or_default();
+    let context = names::execution_context(own);
+    let name = names::data_name(Some(&context), "");
+    let found = objects.get("DataObject", &name).await?;
+    if all.is_empty() {
+        if let Some(found) = found {
+            objects.delete("DataObject", &found.metadata).await?;
+        }
+        return Ok(None);
+    }
+    let data = Value::Object(all);
+    match found {
+        Some(found) => {
+            let mut wanted = found.clone();
+            wanted.data["data"] = data;
+            objects.write("DataObject", &found, &wanted).await?;
+        }
+        None => {
+            let metadata = json!({
+                "name": name,
+                "labels": {
+                    keys::DATA_CONTEXT: label_value(&context),
+                    keys::DATA_SOURCE_TYPE: "export",
+                    keys::DATA_SOURCE: label_value(&context),
+                },
+                "ownerReferences": owner("Execution", &world.metadata),
+            });
+            objects
+                .create("DataObject", metadata, json!({"data": data}))
+                .await?;
+        }
+    }
+    Ok(Some(ObjectReference {
+        name,
+        namespace: objects.namespace().to_owned(),
+    }))
+}

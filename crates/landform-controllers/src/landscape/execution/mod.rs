@@ -1,0 +1,79 @@
+//! The reconciler of executions.
+
+mod act;
+mod export;
+mod observe;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::landscaper::{self, keys};
+use landform_api::{GroupKind, GroupVersionKind};
+use landform_decide::execution::decide;
+use landform_engine::{Context, Failure, Outcome, Reconciler, Related};
+
+use super::facts::{content, movement};
+use super::index::Index;
+
+/// Reconciles executions.
+pub struct Executions {
+    index: Arc<Index>,
+}
+
+impl Executions {
+    pub(super) fn new(index: Arc<Index>) -> Self {
+        Self { index }
+    }
+}
+
+impl Reconciler for Executions {
+    fn kind(&self) -> GroupVersionKind {
+        landscaper::kind("Execution")
+    }
+
+    fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
+        Box::pin(async move {
+            let world = observe::World::read(context, &self.index).await?;
+            let decision = decide(&world.observed());
+            if let Some(rule) = decision.rule {
+                tracing::debug!(%rule, actions = ?decision.actions, "decided");
+            }
+            act::Act::new(context, world).carry_out(decision).await
+        })
+    }
+
+    fn related(&self) -> Vec<Related> {
+        let items = Related::new(landscaper::kind("DeployItem"), |item| {
+            let execution = item.labels().get(keys::MANAGED_BY).cloned();
+            execution
+                .into_iter()
+                .map(|name| (item.namespace(), name))
+                .collect()
+        });
+        // An execution that goes together with its installation waits for a word of that.
+        let owners = Related::new(landscaper::kind("Installation"), |installation| {
+            let marked = installation.metadata.deletion_timestamp.is_some();
+            let name = marked.then(|| (installation.namespace(), installation.name_any()));
+            name.into_iter().collect()
+        });
+        vec![items.when_moved(movement), owners.when_moved(movement)]
+    }
+
+    fn seen(&self, kind: &GroupKind, object: &DynamicObject) {
+        if kind.kind == "DeployItem" {
+            self.index.item_seen(object);
+        }
+    }
+
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+        if kind.kind == "DeployItem" {
+            self.index.item_gone(namespace, name);
+        }
+    }
+
+    fn content(&self, execution: &DynamicObject) -> u64 {
+        content(execution)
+    }
+}

@@ -1,0 +1,212 @@
+//! What is remembered of an installation: enough to know whom it concerns and where it stands.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::GroupVersionKind;
+use landform_api::landscaper::{self, Installation, InstallationPhase, Operation, keys, names};
+
+/// A DataObject or a Target that is exported or imported.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Given {
+    pub(super) kind: GivenKind,
+    /// The object's name.
+    pub(super) name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum GivenKind {
+    Data,
+    Target,
+}
+
+impl GivenKind {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Data => "DataObject",
+            Self::Target => "Target",
+        }
+    }
+
+    pub(super) fn kind(self) -> GroupVersionKind {
+        landscaper::kind(self.word())
+    }
+}
+
+/// A list of targets that is imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TargetList {
+    /// These, by object name.
+    Names(Vec<String>),
+    /// The one that the parent imports under this name.
+    OfParent(String),
+}
+
+/// An installation at a glance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) parent: Option<String>,
+    pub(super) phase: Option<InstallationPhase>,
+    pub(super) up_to_date: bool,
+    pub(super) operation: Option<Operation>,
+    pub(super) marked: bool,
+    /// Whether an update has ever succeeded.
+    pub(super) deployed: bool,
+    pub(super) config_generation: String,
+    /// What it exports, with the names that people gave.
+    pub(super) exports: BTreeMap<Given, String>,
+    pub(super) imports: Vec<Given>,
+    /// The lists of targets that it imports, by the import's name.
+    pub(super) lists: BTreeMap<String, TargetList>,
+    /// The generations of its siblings that it has imported.
+    pub(super) taken: BTreeMap<String, String>,
+}
+
+impl Facts {
+    pub(super) fn of(object: &DynamicObject) -> Self {
+        let installation = read(object);
+        let (spec, status) = (&installation.spec, &installation.status);
+        let parent = parent_of(object);
+        let scope = parent.as_deref().map(names::installation_context);
+        let name = |key: &str| names::data_name(scope.as_deref(), key);
+        let given = |kind, key: &str| Given {
+            kind,
+            name: name(key),
+        };
+        let mut exports = BTreeMap::new();
+        for export in &spec.exports.data {
+            let key = &export.data_ref;
+            exports.insert(given(GivenKind::Data, key), key.clone());
+        }
+        for export in &spec.exports.targets {
+            let key = &export.target;
+            exports.insert(given(GivenKind::Target, key), key.clone());
+        }
+        let lists = spec.imports.targets.iter().filter_map(|import| {
+            let list = match &import.targets {
+                Some(targets) => TargetList::Names(targets.iter().map(|key| name(key)).collect()),
+                None if !import.target_list_ref.is_empty() => {
+                    TargetList::OfParent(import.target_list_ref.clone())
+                }
+                None => return None,
+            };
+            Some((import.name.clone(), list))
+        });
+        let lists = lists.collect();
+        let taken = status.imports.iter().filter_map(|import| {
+            let source = import.source_ref.as_ref()?;
+            Some((source.name.clone(), import.config_generation.clone()))
+        });
+        Self {
+            phase: status.phase,
+            up_to_date: status.observed_generation == object.metadata.generation,
+            operation: operation_of(object),
+            marked: object.metadata.deletion_timestamp.is_some(),
+            deployed: status.observed_generation.is_some(),
+            config_generation: status.config_generation.clone(),
+            exports,
+            imports: imports_of(&installation, scope.as_deref()),
+            lists,
+            taken: taken.collect(),
+            parent,
+        }
+    }
+
+    /// Whether others may import from it.
+    pub(super) fn is_ready(&self) -> bool {
+        self.phase == Some(InstallationPhase::Succeeded) && self.up_to_date && !self.is_queued()
+    }
+
+    pub(super) fn is_queued(&self) -> bool {
+        match self.operation {
+            Some(Operation::Reconcile | Operation::ForceReconcile) => true,
+            Some(Operation::Abort) | None => false,
+        }
+    }
+
+    /// Moves when those who import from it should look again.
+    pub(super) fn provision(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.is_ready().hash(&mut hasher);
+        self.config_generation.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// The DataObjects and Targets that an installation imports by name.
+fn imports_of(installation: &Installation, scope: Option<&str>) -> Vec<Given> {
+    let imports = &installation.spec.imports;
+    let given = |kind, key: &str| Given {
+        kind,
+        name: names::data_name(scope, key),
+    };
+    let data = imports
+        .data
+        .iter()
+        .filter(|import| !import.data_ref.is_empty());
+    let data = data.map(|import| given(GivenKind::Data, &import.data_ref));
+    let targets = imports.targets.iter().flat_map(|import| {
+        let one = Some(&import.target).filter(|name| !name.is_empty());
+        one.into_iter().chain(import.targets.iter().flatten())
+    });
+    let targets = targets.map(|key| given(GivenKind::Target, key));
+    let mut all: Vec<_> = data.chain(targets).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// An installation as far as it can be read; an unreadable part is empty, and the run says so.
+pub(super) fn read(object: &DynamicObject) -> Installation {
+    let spec = serde_json::from_value(object.data["spec"].clone());
+    let status = serde_json::from_value(object.data["status"].clone());
+    Installation {
+        spec: spec.unwrap_or_default(),
+        status: status.unwrap_or_default(),
+    }
+}
+
+pub(super) fn parent_of(object: &DynamicObject) -> Option<String> {
+    object.labels().get(keys::ENCOMPASSED_BY).cloned()
+}
+
+pub(super) fn operation_of(object: &DynamicObject) -> Option<Operation> {
+    let annotation = object.annotations().get(keys::OPERATION)?;
+    Operation::parse(annotation)
+}
+
+/// Moves when parents, children or siblings should look at an installation or an execution again.
+pub(super) fn movement(object: &DynamicObject) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let status = &object.data["status"];
+    status["phase"].as_str().hash(&mut hasher);
+    status["observedGeneration"].as_i64().hash(&mut hasher);
+    object.metadata.generation.hash(&mut hasher);
+    object
+        .metadata
+        .deletion_timestamp
+        .is_some()
+        .hash(&mut hasher);
+    let annotations = object.annotations();
+    annotations.get(keys::OPERATION).hash(&mut hasher);
+    annotations.get(keys::RECONCILE_TIME).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Moves with the spec and with what annotations ask for.
+pub(super) fn content(object: &DynamicObject) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    object.metadata.uid.hash(&mut hasher);
+    object.metadata.generation.hash(&mut hasher);
+    let annotations = object.annotations();
+    for key in [
+        keys::OPERATION,
+        keys::IGNORE,
+        keys::DELETE_WITHOUT_UNINSTALL,
+    ] {
+        annotations.get(key).hash(&mut hasher);
+    }
+    hasher.finish()
+}

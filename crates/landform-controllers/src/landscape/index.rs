@@ -1,0 +1,200 @@
+//! Finds installations and deploy items without a list: by parent, by what they export, by what they
+//! import, by execution. Fed by the engine in the order of changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::landscaper::keys;
+use parking_lot::RwLock;
+
+use super::facts::{Facts, Given, TargetList};
+
+/// A namespace and a name in it.
+type Name = (String, String);
+
+/// The index. Reads are short; the engine alone writes.
+#[derive(Default)]
+pub(super) struct Index(RwLock<Maps>);
+
+#[derive(Default)]
+struct Maps {
+    installations: BTreeMap<Name, Facts>,
+    children: BTreeMap<Name, BTreeSet<String>>,
+    exporters: BTreeMap<(String, Given), BTreeSet<String>>,
+    importers: BTreeMap<(String, Given), BTreeSet<String>>,
+    items: BTreeMap<Name, BTreeSet<String>>,
+    executions_of_items: BTreeMap<Name, String>,
+}
+
+impl Index {
+    pub(super) fn installation_seen(&self, object: &DynamicObject) {
+        let name = name_of(object);
+        let facts = Facts::of(object);
+        let mut maps = self.0.write();
+        if maps.installations.get(&name) == Some(&facts) {
+            return;
+        }
+        maps.forget_installation(&name);
+        let (namespace, own) = &name;
+        if let Some(parent) = &facts.parent {
+            let children = maps.children.entry((namespace.clone(), parent.clone()));
+            children.or_default().insert(own.clone());
+        }
+        for given in facts.exports.keys() {
+            let exporters = maps.exporters.entry((namespace.clone(), given.clone()));
+            exporters.or_default().insert(own.clone());
+        }
+        for given in &facts.imports {
+            let importers = maps.importers.entry((namespace.clone(), given.clone()));
+            importers.or_default().insert(own.clone());
+        }
+        maps.installations.insert(name, facts);
+    }
+
+    pub(super) fn installation_gone(&self, namespace: &str, name: &str) {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.0.write().forget_installation(&name);
+    }
+
+    pub(super) fn item_seen(&self, object: &DynamicObject) {
+        let name = name_of(object);
+        let execution = object.labels().get(keys::MANAGED_BY).cloned();
+        let mut maps = self.0.write();
+        if maps.executions_of_items.get(&name) == execution.as_ref() {
+            return;
+        }
+        maps.forget_item(&name);
+        if let Some(execution) = execution {
+            let items = maps.items.entry((name.0.clone(), execution.clone()));
+            items.or_default().insert(name.1.clone());
+            maps.executions_of_items.insert(name, execution);
+        }
+    }
+
+    pub(super) fn item_gone(&self, namespace: &str, name: &str) {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.0.write().forget_item(&name);
+    }
+
+    pub(super) fn facts(&self, namespace: &str, name: &str) -> Option<Facts> {
+        let maps = self.0.read();
+        let name = (namespace.to_owned(), name.to_owned());
+        maps.installations.get(&name).cloned()
+    }
+
+    /// The nested installations of an installation.
+    pub(super) fn children(&self, namespace: &str, parent: &str) -> BTreeSet<String> {
+        let maps = self.0.read();
+        let name = (namespace.to_owned(), parent.to_owned());
+        maps.children.get(&name).cloned().unwrap_or_default()
+    }
+
+    /// The installations that export something.
+    pub(super) fn exporters(&self, namespace: &str, given: &Given) -> BTreeSet<String> {
+        let maps = self.0.read();
+        let key = (namespace.to_owned(), given.clone());
+        maps.exporters.get(&key).cloned().unwrap_or_default()
+    }
+
+    /// The installations that import something.
+    pub(super) fn importers(&self, namespace: &str, given: &Given) -> BTreeSet<String> {
+        let maps = self.0.read();
+        let key = (namespace.to_owned(), given.clone());
+        maps.importers.get(&key).cloned().unwrap_or_default()
+    }
+
+    /// The targets of a list that an installation imports, however far up it comes from. None when
+    /// nobody imports such a list.
+    pub(super) fn target_list(
+        &self,
+        namespace: &str,
+        installation: &str,
+        import: &str,
+    ) -> Option<Vec<String>> {
+        let maps = self.0.read();
+        let (mut installation, mut import) = (installation.to_owned(), import.to_owned());
+        loop {
+            let facts = maps
+                .installations
+                .get(&(namespace.to_owned(), installation))?;
+            match facts.lists.get(&import)? {
+                TargetList::Names(names) => return Some(names.clone()),
+                TargetList::OfParent(name) => {
+                    import = name.clone();
+                    installation = facts.parent.clone()?;
+                }
+            }
+        }
+    }
+
+    /// The deploy items of an execution.
+    pub(super) fn items(&self, namespace: &str, execution: &str) -> BTreeSet<String> {
+        let maps = self.0.read();
+        let name = (namespace.to_owned(), execution.to_owned());
+        maps.items.get(&name).cloned().unwrap_or_default()
+    }
+
+    /// All installations from which these imports come, directly or not, but `own`.
+    pub(super) fn dependencies(
+        &self,
+        namespace: &str,
+        own: &str,
+        imports: &[Given],
+    ) -> BTreeMap<String, Facts> {
+        let maps = self.0.read();
+        let mut found = BTreeMap::new();
+        let mut queue: Vec<Given> = imports.to_vec();
+        while let Some(given) = queue.pop() {
+            let exporters = maps.exporters.get(&(namespace.to_owned(), given));
+            for exporter in exporters.into_iter().flatten() {
+                if exporter == own || found.contains_key(exporter) {
+                    continue;
+                }
+                let name = (namespace.to_owned(), exporter.clone());
+                if let Some(facts) = maps.installations.get(&name) {
+                    queue.extend(facts.imports.iter().cloned());
+                    found.insert(exporter.clone(), facts.clone());
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Maps {
+    fn forget_installation(&mut self, name: &Name) {
+        let Some(facts) = self.installations.remove(name) else {
+            return;
+        };
+        let (namespace, own) = name;
+        if let Some(parent) = facts.parent {
+            take(&mut self.children, (namespace.clone(), parent), own);
+        }
+        for given in facts.exports.into_keys() {
+            take(&mut self.exporters, (namespace.clone(), given), own);
+        }
+        for given in facts.imports {
+            take(&mut self.importers, (namespace.clone(), given), own);
+        }
+    }
+
+    fn forget_item(&mut self, name: &Name) {
+        if let Some(execution) = self.executions_of_items.remove(name) {
+            take(&mut self.items, (name.0.clone(), execution), &name.1);
+        }
+    }
+}
+
+fn take<K: Ord>(map: &mut BTreeMap<K, BTreeSet<String>>, key: K, name: &str) {
+    if let Some(names) = map.get_mut(&key) {
+        names.remove(name);
+        if names.is_empty() {
+            map.remove(&key);
+        }
+    }
+}
+
+fn name_of(object: &DynamicObject) -> Name {
+    (object.namespace().unwrap_or_default(), object.name_any())
+}

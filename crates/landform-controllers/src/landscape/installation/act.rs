@@ -1,0 +1,376 @@
+//! Carries out what was decided about an installation.
+
+use kube::core::ObjectMeta;
+use landform_api::landscaper::installation::InstallationStatus;
+use landform_api::landscaper::{ConditionStatus, InstallationPhase, Operation, keys};
+use landform_decide::Rule;
+use landform_decide::installation::{Action, ChildKind, Decision, Problem};
+use landform_engine::{Context, EventType, Failure, Outcome, write_time};
+
+use super::observe::{World, annotation, word};
+use super::{export, update};
+use crate::landscape::blueprints::Blueprints;
+use crate::landscape::facts;
+use crate::landscape::index::Index;
+use crate::landscape::report::{Trouble, set_condition, set_error};
+
+/// One run of one installation.
+pub(super) struct Act<'a> {
+    context: &'a Context,
+    index: &'a Index,
+    blueprints: &'a Blueprints,
+    metadata: ObjectMeta,
+    status: InstallationStatus,
+}
+
+/// How one round of a run ended.
+pub(super) enum End {
+    /// As decided.
+    Settled(Outcome),
+    /// Something stood in the way: no further round.
+    Stopped(Outcome),
+}
+
+/// Why an action could not be carried out.
+pub(super) enum Stop {
+    /// The API, or the process, could not.
+    Failure(Failure),
+    /// A person must know.
+    Trouble(Trouble),
+    /// Something must go first; its end brings the next run.
+    Wait(String),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl<'a> Act<'a> {
+    pub(super) fn new(
+        context: &'a Context,
+        index: &'a Index,
+        blueprints: &'a Blueprints,
+    ) -> Result<Self, Failure> {
+        let status = context.object().data.get("status").cloned();
+        let status = status
+            .map_or_else(|| Ok(InstallationStatus::default()), serde_json::from_value)
+            .map_err(|error| Failure::Invalid(format!("the status can't be read: {error}")))?;
+        Ok(Self {
+            context,
+            index,
+            blueprints,
+            metadata: context.object().metadata.clone(),
+            status,
+        })
+    }
+
+    pub(super) fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    pub(super) fn status(&self) -> &InstallationStatus {
+        &self.status
+    }
+
+    pub(super) async fn carry_out(
+        &mut self,
+        world: &World,
+        decision: Decision,
+    ) -> Result<End, Failure> {
+        for action in &decision.actions {
+            match self.act(world, action).await {
+                Ok(()) => {}
+                Err(Stop::Failure(failure)) => return Err(failure),
+                Err(Stop::Trouble(trouble)) => return self.stop(&trouble).await,
+                Err(Stop::Wait(on)) => {
+                    self.status.phase = Some(InstallationPhase::Progressing);
+                    self.context.write_status(&self.status).await?;
+                    return Ok(End::Stopped(Outcome::Wait(on)));
+                }
+            }
+        }
+        self.tell(&decision);
+        let waiting = self.wait_on(world, &decision);
+        self.context.write_status(&self.status).await?;
+        for action in &decision.afterwards {
+            match self.act(world, action).await {
+                Ok(()) => {}
+                Err(Stop::Failure(failure)) => return Err(failure),
+                Err(Stop::Trouble(trouble)) => return self.stop(&trouble).await,
+                Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
+            }
+        }
+        Ok(End::Settled(waiting.map_or(Outcome::Done, Outcome::Wait)))
+    }
+
+    fn wait_on(&mut self, world: &World, decision: &Decision) -> Option<String> {
+        let mut waiting_on = decision.waiting_on.clone();
+        for object in waiting_on
+            .iter_mut()
+            .filter_map(|waiting| waiting.object.as_mut())
+        {
+            if object.namespace.is_empty() {
+                object.namespace = world.objects.namespace().to_owned();
+            }
+        }
+        let first = waiting_on.first().map(|waiting| {
+            let object = waiting.object.as_ref();
+            let object = object.map(|object| format!("{} {}: ", object.kind, object.name));
+            format!("{}{}", object.unwrap_or_default(), waiting.reason)
+        });
+        self.status.waiting_on = waiting_on;
+        first
+    }
+
+    /// Something is wrong that was found while acting. What is fatal fails the installation at once;
+    /// anything else is tried again.
+    async fn stop(&mut self, trouble: &Trouble) -> Result<End, Failure> {
+        self.note(trouble);
+        if trouble.is_fatal() {
+            self.end_as(InstallationPhase::Failed);
+        }
+        self.status.waiting_on.clear();
+        self.context.write_status(&self.status).await?;
+        if trouble.is_fatal() {
+            Ok(End::Stopped(Outcome::Done))
+        } else {
+            Err(Failure::Transient(trouble.message.clone()))
+        }
+    }
+
+    fn end_as(&mut self, phase: InstallationPhase) {
+        self.status.phase = Some(phase);
+        self.status.ended_generation = self.metadata.generation;
+    }
+
+    fn note(&mut self, trouble: &Trouble) {
+        let now = write_time(self.context.now_ms());
+        if set_error(&mut self.status.last_error, trouble, &now) {
+            let warning = EventType::Warning;
+            self.context
+                .event(warning, &trouble.reason, &trouble.message);
+        }
+        if let Some(condition) = condition_of(&trouble.operation) {
+            let conditions = &mut self.status.conditions;
+            let (reason, message) = (&trouble.reason, &trouble.message);
+            set_condition(
+                conditions,
+                condition,
+                ConditionStatus::False,
+                reason,
+                message,
+                &now,
+            );
+        }
+    }
+
+    fn tell(&mut self, decision: &Decision) {
+        if let Some(phase) = decision.phase {
+            match phase {
+                InstallationPhase::Failed | InstallationPhase::Aborted => self.end_as(phase),
+                InstallationPhase::Init
+                | InstallationPhase::PendingDependencies
+                | InstallationPhase::Progressing
+                | InstallationPhase::Deleting
+                | InstallationPhase::Succeeded => {
+                    self.status.phase = Some(phase);
+                    self.status.ended_generation = None;
+                }
+            }
+            if phase == InstallationPhase::Succeeded {
+                self.status.last_error = None;
+            }
+        }
+        match &decision.problem {
+            Some(problem) => self.note(&trouble_of(problem)),
+            // What was waited for is there.
+            None if decision.rule == Some(Rule::I15) || decision.rule == Some(Rule::I21) => {
+                self.status.last_error = None;
+            }
+            None => {}
+        }
+    }
+
+    async fn act(&mut self, world: &World, action: &Action) -> Result<(), Stop> {
+        match action {
+            Action::Hold => {
+                self.edit(|metadata| {
+                    let finalizers = metadata.finalizers.get_or_insert_default();
+                    if !finalizers.iter().any(|name| name == keys::FINALIZER) {
+                        finalizers.push(keys::FINALIZER.to_owned());
+                    }
+                })
+                .await
+            }
+            Action::LetGo => {
+                self.edit(|metadata| {
+                    if let Some(finalizers) = &mut metadata.finalizers {
+                        finalizers.retain(|name| name != keys::FINALIZER);
+                    }
+                })
+                .await
+            }
+            Action::DropOperation => {
+                self.edit(|metadata| {
+                    if let Some(annotations) = &mut metadata.annotations {
+                        annotations.remove(keys::OPERATION);
+                    }
+                })
+                .await
+            }
+            Action::Update { force } => self.update(world, *force).await,
+            Action::UpdateBeforeDeletion { force } => match self.update(world, *force).await {
+                Ok(()) if !force => Ok(()),
+                Ok(()) => self.delete_nested(world, true).await,
+                Err(Stop::Trouble(trouble)) => {
+                    self.note(&trouble);
+                    self.delete_nested(world, *force).await
+                }
+                Err(stop) => Err(stop),
+            },
+            Action::DeleteNested { force } => self.delete_nested(world, *force).await,
+            Action::Ask(operation, children) => self.ask(world, *operation, children).await,
+            Action::Export => {
+                let end = export::Export {
+                    context: self.context,
+                    blueprints: self.blueprints,
+                    world,
+                };
+                end.write(&mut self.status).await
+            }
+            Action::TriggerImporters => self.trigger(world).await,
+        }
+    }
+
+    async fn edit(&mut self, edit: impl Fn(&mut ObjectMeta) + Send + Sync) -> Result<(), Stop> {
+        if let Some(written) = self.context.edit_metadata(edit).await? {
+            self.metadata = written.metadata;
+        }
+        Ok(())
+    }
+
+    async fn update(&mut self, world: &World, force: bool) -> Result<(), Stop> {
+        let update = update::Update {
+            context: self.context,
+            blueprints: self.blueprints,
+            world,
+            force,
+        };
+        update.carry_out(&mut self.status).await
+    }
+
+    async fn delete_nested(&self, world: &World, force: bool) -> Result<(), Stop> {
+        let key = keys::DELETE_WITHOUT_UNINSTALL;
+        let bare = annotation(&self.metadata, key) == Some(keys::TRUE);
+        for (kind, child) in &world.children {
+            let mut annotations = Vec::new();
+            if bare {
+                annotations.push((key, keys::TRUE));
+            }
+            if force {
+                annotations.push((keys::OPERATION, Operation::ForceReconcile.as_str()));
+            }
+            let fresh = world.objects.get(
+                word(*kind),
+                child.metadata.name.as_deref().unwrap_or_default(),
+            );
+            let Some(fresh) = fresh.await? else {
+                continue;
+            };
+            if fresh.metadata.uid != child.metadata.uid {
+                continue;
+            }
+            let marked = fresh.metadata.deletion_timestamp.is_some();
+            // Asked once: a child drops the annotation when it has done what it asks for.
+            if !annotations.is_empty() && (bare || !marked) {
+                world
+                    .objects
+                    .annotate(word(*kind), &fresh, &annotations)
+                    .await?;
+            }
+            if !marked {
+                world.objects.delete(word(*kind), &fresh.metadata).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask(
+        &self,
+        world: &World,
+        operation: Operation,
+        children: &[(ChildKind, String)],
+    ) -> Result<(), Stop> {
+        for (kind, name) in children {
+            if let Some(child) = world.objects.get(word(*kind), name).await? {
+                let annotations = [(keys::OPERATION, operation.as_str())];
+                world
+                    .objects
+                    .annotate(word(*kind), &child, &annotations)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// I18. A sibling that has taken this very generation already would do nothing, and isn't asked.
+    async fn trigger(&self, world: &World) -> Result<(), Stop> {
+        let namespace = world.objects.namespace();
+        let own = world.name();
+        for importer in &world.observed().importers {
+            let Some(facts) = self.index.facts(namespace, &importer.name) else {
+                continue;
+            };
+            let taken = facts.taken.get(own) == Some(&self.status.config_generation);
+            if taken || facts.marked || facts.operation.is_some() {
+                continue;
+            }
+            let Some(sibling) = world.objects.get("Installation", &importer.name).await? else {
+                continue;
+            };
+            if facts::operation_of(&sibling).is_none() {
+                let annotations = [(keys::OPERATION, Operation::Reconcile.as_str())];
+                let asked = world
+                    .objects
+                    .annotate("Installation", &sibling, &annotations);
+                match asked.await {
+                    // Whoever wrote first has brought a run of it anyway.
+                    Ok(_) | Err(Failure::Conflict(_)) => {}
+                    Err(failure) => return Err(failure.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn trouble_of(problem: &Problem) -> Trouble {
+    Trouble {
+        operation: problem.operation.into(),
+        reason: problem.reason.into(),
+        message: problem.message.clone(),
+        codes: problem.code.into_iter().collect(),
+    }
+}
+
+/// The condition that an operation belongs to.
+fn condition_of(operation: &str) -> Option<&'static str> {
+    Some(match operation {
+        "CheckDependencies" | "ValidateImports" | "ReadBlueprint" => "ValidateImports",
+        "CreateImports" => "CreateImports",
+        "EnsureSubInstallations" => "EnsureSubInstallations",
+        "EnsureExecutions" => "EnsureExecutions",
+        "CheckExports" | "ValidateExport" => "ValidateExport",
+        "CreateExports" => "CreateExports",
+        "WaitForNested" => "ReconcileExecution",
+        _ => return None,
+    })
+}

@@ -1,0 +1,404 @@
+//! What an installation imports: which objects, whether they are there, and what is in them.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::GroupVersionKind;
+use landform_api::landscaper::installation::{
+    DataImport, ImportStatus, InstallationSpec, InstallationStatus, KeyReference, ObjectReference,
+    TargetImport, TargetStatus,
+};
+use landform_api::landscaper::names;
+use landform_api::landscaper::report::ObjectName;
+use landform_decide::installation::{Import, Present};
+use landform_engine::{Context, Ref};
+use serde_json::Value;
+
+use super::content;
+use crate::landscape::facts::{self, Given, GivenKind, parent_of};
+use crate::landscape::index::Index;
+use crate::landscape::objects::owning_installation;
+
+/// The objects that an installation imports from.
+pub(super) fn references(object: &DynamicObject, index: &Index) -> Vec<Ref> {
+    let spec = facts::read(object).spec;
+    let namespace = object.namespace().unwrap_or_default();
+    let parent = parent_of(object);
+    let places = places(&spec, &namespace, parent.as_deref(), index);
+    let mut refs: Vec<_> = places
+        .iter()
+        .flat_map(|(_, place)| place.objects())
+        .map(|(kind, name)| Ref {
+            kind,
+            namespace: Some(namespace.clone()),
+            name,
+        })
+        .collect();
+    refs.sort();
+    refs.dedup();
+    refs
+}
+
+/// Where one import comes from.
+enum Place {
+    Data {
+        key: String,
+        object: String,
+    },
+    Secret(KeyReference),
+    ConfigMap(KeyReference),
+    Target {
+        key: String,
+        object: String,
+    },
+    /// The targets' names, as written and in the API; none when nobody imports such a list.
+    Targets(Option<Vec<(String, String)>>),
+    /// The import says nothing.
+    Nowhere,
+}
+
+impl Place {
+    fn objects(&self) -> Vec<(GroupVersionKind, String)> {
+        let core = |kind: &str| GroupVersionKind::new("", "v1", kind);
+        match self {
+            Self::Data { object, .. } => vec![(GivenKind::Data.kind(), object.clone())],
+            Self::Secret(reference) => vec![(core("Secret"), reference.name.clone())],
+            Self::ConfigMap(reference) => vec![(core("ConfigMap"), reference.name.clone())],
+            Self::Target { object, .. } => vec![(GivenKind::Target.kind(), object.clone())],
+            Self::Targets(targets) => targets
+                .iter()
+                .flatten()
+                .map(|(_, object)| (GivenKind::Target.kind(), object.clone()))
+                .collect(),
+            Self::Nowhere => Vec::new(),
+        }
+    }
+}
+
+/// All imports of a spec with where they come from.
+fn places(
+    spec: &InstallationSpec,
+    namespace: &str,
+    parent: Option<&str>,
+    index: &Index,
+) -> Vec<(String, Place)> {
+    let scope = parent.map(names::installation_context);
+    let object = |key: &str| names::data_name(scope.as_deref(), key);
+    let data = spec.imports.data.iter().map(|import: &DataImport| {
+        let place = match (&import.secret_ref, &import.config_map_ref) {
+            (Some(secret), _) => Place::Secret(secret.clone()),
+            (None, Some(map)) => Place::ConfigMap(map.clone()),
+            (None, None) if import.data_ref.is_empty() => Place::Nowhere,
+            (None, None) => Place::Data {
+                key: import.data_ref.clone(),
+                object: object(&import.data_ref),
+            },
+        };
+        (import.name.clone(), place)
+    });
+    let targets = spec.imports.targets.iter().map(|import: &TargetImport| {
+        let place = if let Some(targets) = &import.targets {
+            let named = targets.iter().map(|key| (key.clone(), object(key)));
+            Place::Targets(Some(named.collect()))
+        } else if !import.target_list_ref.is_empty() {
+            let list = parent
+                .and_then(|parent| index.target_list(namespace, parent, &import.target_list_ref));
+            Place::Targets(list.map(|names| {
+                let names = names.into_iter();
+                names.map(|name| (name.clone(), name)).collect()
+            }))
+        } else if import.target.is_empty() {
+            Place::Nowhere
+        } else {
+            Place::Target {
+                key: import.target.clone(),
+                object: object(&import.target),
+            }
+        };
+        (import.name.clone(), place)
+    });
+    data.chain(targets).collect()
+}
+
+/// One import as it is now.
+pub(super) struct Resolved {
+    /// For the decision; a list has one for each of its targets.
+    pub(super) imports: Vec<Import>,
+    /// For the status, if an update takes it as it is now.
+    pub(super) status: ImportStatus,
+    /// For templates, if all of it is there.
+    pub(super) value: Option<Value>,
+}
+
+/// Whom an installation is, for the question what it may import.
+pub(super) struct Importer<'a> {
+    pub(super) context: &'a Context,
+    pub(super) index: &'a Index,
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+    pub(super) parent: Option<&'a str>,
+    pub(super) recorded: &'a InstallationStatus,
+}
+
+impl Importer<'_> {
+    /// All imports of a spec as they are now.
+    pub(super) fn resolve(&self, spec: &InstallationSpec) -> Vec<Resolved> {
+        let places = places(spec, self.namespace, self.parent, self.index);
+        let places = places.into_iter();
+        places
+            .map(|(name, place)| self.resolve_one(&name, place))
+            .collect()
+    }
+
+    fn object(&self, kind: &str, name: &str) -> Option<&DynamicObject> {
+        let mut refs = self.context.refs().iter();
+        let found =
+            refs.find(|found| found.reference.kind.kind == kind && found.reference.name == name);
+        found.and_then(|found| found.object.as_deref())
+    }
+
+    fn resolve_one(&self, name: &str, place: Place) -> Resolved {
+        let mut status = ImportStatus {
+            name: name.to_owned(),
+            ..ImportStatus::default()
+        };
+        let recorded = self
+            .recorded
+            .imports
+            .iter()
+            .find(|import| import.name == name);
+        match place {
+            Place::Data { key, object } => {
+                status.kind = "dataObject".into();
+                status.data_ref = key;
+                let found = self.object("DataObject", &object);
+                let value = found.map(|found| found.data["data"].clone());
+                let generation = value.as_ref().map(content::hash);
+                let given = Given {
+                    kind: GivenKind::Data,
+                    name: object,
+                };
+                let (import, source) = self.given(name, given, found, generation);
+                finish(status, import, source, recorded, value)
+            }
+            Place::Target { key, object } => {
+                status.kind = "target".into();
+                status.target = key;
+                let (import, source, value) = self.target(name, object);
+                finish(status, import, source, recorded, value)
+            }
+            Place::Targets(targets) => self.list(name, targets, recorded, status),
+            Place::Secret(reference) => {
+                status.kind = "secret".into();
+                status.secret_ref = Some(reference.clone());
+                self.keyed("Secret", name, &reference, recorded, status)
+            }
+            Place::ConfigMap(reference) => {
+                status.kind = "configMap".into();
+                status.config_map_ref = Some(reference.clone());
+                self.keyed("ConfigMap", name, &reference, recorded, status)
+            }
+            Place::Nowhere => {
+                let import = missing(name, self.name_of("DataObject", "(none is named)"));
+                finish(status, import, None, recorded, None)
+            }
+        }
+    }
+
+    fn name_of(&self, kind: &str, name: &str) -> ObjectName {
+        ObjectName {
+            kind: kind.into(),
+            namespace: self.namespace.to_owned(),
+            name: name.into(),
+        }
+    }
+
+    fn target(&self, name: &str, object: String) -> (Import, Option<String>, Option<Value>) {
+        let found = self.object("Target", &object);
+        let generation = found.map(|found| {
+            let generation = found.metadata.generation.unwrap_or_default();
+            format!("{}/{generation}", found.uid().unwrap_or_default())
+        });
+        let given = Given {
+            kind: GivenKind::Target,
+            name: object,
+        };
+        let value = found.map(content::of_target);
+        let (import, source) = self.given(name, given, found, generation);
+        (import, source, value)
+    }
+
+    fn list(
+        &self,
+        name: &str,
+        targets: Option<Vec<(String, String)>>,
+        recorded: Option<&ImportStatus>,
+        mut status: ImportStatus,
+    ) -> Resolved {
+        status.kind = "targetList".into();
+        let Some(targets) = targets else {
+            let import = missing(
+                name,
+                self.name_of("Target", "(the parent imports no such list)"),
+            );
+            return finish(status, import, None, recorded, None);
+        };
+        let mut imports = Vec::new();
+        let mut values = Some(Vec::new());
+        for (at, (key, object)) in targets.into_iter().enumerate() {
+            let (mut import, source, value) = self.target(&format!("{name}[{at}]"), object);
+            let before = recorded.and_then(|recorded| recorded.target_list.get(at));
+            let before = before.filter(|before| before.target == key);
+            import.recorded = before.map(|before| before.config_generation.clone());
+            status.target_list.push(TargetStatus {
+                target: key,
+                source_ref: source.map(|name| self.reference(name)),
+                config_generation: generation_of(&import),
+            });
+            imports.push(import);
+            values = values.zip(value).map(|(mut values, value)| {
+                values.push(value);
+                values
+            });
+        }
+        Resolved {
+            imports,
+            status,
+            value: values.map(Value::Array),
+        }
+    }
+
+    fn reference(&self, name: String) -> ObjectReference {
+        ObjectReference {
+            name,
+            namespace: self.namespace.to_owned(),
+        }
+    }
+
+    fn keyed(
+        &self,
+        kind: &str,
+        name: &str,
+        reference: &KeyReference,
+        recorded: Option<&ImportStatus>,
+        status: ImportStatus,
+    ) -> Resolved {
+        let found = self.object(kind, &reference.name);
+        let elsewhere = !reference.namespace.is_empty() && reference.namespace != self.namespace;
+        let found = found.filter(|_| !elsewhere);
+        let value = found.and_then(|found| content::of_key(found, &reference.key));
+        let mut object = self.name_of(kind, &reference.name);
+        if elsewhere {
+            object.namespace.clone_from(&reference.namespace);
+            object.name = format!(
+                "{} (only the installation's own namespace is allowed)",
+                object.name
+            );
+        } else if found.is_some() && value.is_none() {
+            object.name = format!("{} (it has no key {:?})", object.name, reference.key);
+        }
+        let import = match &value {
+            Some(value) => Import {
+                name: name.to_owned(),
+                object,
+                recorded: None,
+                present: Present::Satisfied(content::hash(value)),
+            },
+            None => missing(name, object),
+        };
+        finish(status, import, None, recorded, value)
+    }
+
+    /// Whether a DataObject or a Target may be imported, in which generation and from which sibling.
+    fn given(
+        &self,
+        name: &str,
+        given: Given,
+        found: Option<&DynamicObject>,
+        generation: Option<String>,
+    ) -> (Import, Option<String>) {
+        let object = self.name_of(given.kind.word(), &given.name);
+        let Some((found, generation)) = found.zip(generation) else {
+            return (missing(name, object), None);
+        };
+        let exporters = self.index.exporters(self.namespace, &given);
+        let exporter = exporters.into_iter().find(|exporter| exporter != self.name);
+        let owner = owning_installation(&found.metadata);
+        let may = owner.is_none_or(|owner| {
+            owner == self.name || self.parent == Some(owner) || exporter.as_deref() == Some(owner)
+        });
+        let present = match (may, &exporter, owner) {
+            (false, _, owner) => Present::NotProvided {
+                owner: owner.unwrap_or_default().to_owned(),
+            },
+            (true, Some(exporter), _) => {
+                let facts = self.index.facts(self.namespace, exporter);
+                Present::Satisfied(
+                    facts
+                        .map(|facts| facts.config_generation)
+                        .unwrap_or_default(),
+                )
+            }
+            (true, None, _) => Present::Satisfied(generation),
+        };
+        let import = Import {
+            name: name.to_owned(),
+            object,
+            recorded: None,
+            present,
+        };
+        (import, exporter)
+    }
+}
+
+fn missing(name: &str, object: ObjectName) -> Import {
+    Import {
+        name: name.to_owned(),
+        object,
+        recorded: None,
+        present: Present::Missing,
+    }
+}
+
+fn generation_of(import: &Import) -> String {
+    match &import.present {
+        Present::Satisfied(generation) => generation.clone(),
+        Present::Missing | Present::NotProvided { .. } => String::new(),
+    }
+}
+
+/// Puts an import of one object together; what was recorded of another object doesn't count.
+fn finish(
+    mut status: ImportStatus,
+    mut import: Import,
+    source: Option<String>,
+    recorded: Option<&ImportStatus>,
+    value: Option<Value>,
+) -> Resolved {
+    status.config_generation = generation_of(&import);
+    let namespace = import.object.namespace.clone();
+    status.source_ref = source.map(|name| ObjectReference { name, namespace });
+    let same = recorded.filter(|recorded| {
+        recorded.kind == status.kind
+            && recorded.data_ref == status.data_ref
+            && recorded.target == status.target
+            && recorded.secret_ref == status.secret_ref
+            && recorded.config_map_ref == status.config_map_ref
+    });
+    import.recorded = same.map(|same| same.config_generation.clone());
+    Resolved {
+        imports: vec![import],
+        status,
+        value,
+    }
+}
+
+/// Whether the imports at the last update were others than those of now: one more, one less, or a list of
+/// another length.
+pub(super) fn differ(recorded: &[ImportStatus], now: &[Resolved]) -> bool {
+    let shape = |import: &ImportStatus| (import.name.clone(), import.target_list.len());
+    let recorded: BTreeMap<_, _> = recorded.iter().map(shape).collect();
+    let now: BTreeMap<_, _> = now.iter().map(|found| shape(&found.status)).collect();
+    recorded != now
+}

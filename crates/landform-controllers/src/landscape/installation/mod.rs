@@ -1,0 +1,162 @@
+//! The reconciler of installations.
+//!
+//! A run observes, decides and acts until a decision waits for something: a write that a rule calls the
+//! trigger of the next run (I2) leads to the next round of the same run.
+
+mod act;
+mod content;
+mod export;
+mod imports;
+mod observe;
+mod update;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::landscaper;
+use landform_api::{GroupKind, GroupVersionKind};
+use landform_decide::installation::decide;
+use landform_engine::{Context, Failure, Outcome, Provision, Reconciler, Ref, Related, write_time};
+use serde_json::{Value, json};
+
+use super::blueprints::Blueprints;
+use super::facts::{self, Facts, movement, parent_of};
+use super::index::Index;
+
+/// So many rounds of a run at most: each rule that asks for another one does so once.
+const ROUNDS: usize = 8;
+
+/// Reconciles installations.
+pub struct Installations {
+    index: Arc<Index>,
+    blueprints: Arc<Blueprints>,
+}
+
+impl Installations {
+    pub(super) fn new(index: Arc<Index>, blueprints: Arc<Blueprints>) -> Self {
+        Self { index, blueprints }
+    }
+
+    async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        let mut run = act::Act::new(context, &self.index, &self.blueprints)?;
+        for _ in 0..ROUNDS {
+            let world = observe::World::read(context, &self.index, run.metadata(), run.status());
+            let world = world.await?;
+            let decision = decide(&world.observed());
+            if let Some(rule) = decision.rule {
+                tracing::debug!(%rule, actions = ?decision.actions, phase = ?decision.phase, "decided");
+            }
+            let again = decision.again;
+            match run.carry_out(&world, decision).await? {
+                act::End::Settled(outcome) if !again => return Ok(outcome),
+                act::End::Stopped(outcome) => return Ok(outcome),
+                act::End::Settled(_) => {}
+            }
+        }
+        Err(Failure::Transient(format!(
+            "no end was found in {ROUNDS} rounds: this is a bug in Landform"
+        )))
+    }
+}
+
+impl Reconciler for Installations {
+    fn kind(&self) -> GroupVersionKind {
+        landscaper::kind("Installation")
+    }
+
+    fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
+        Box::pin(self.run(context))
+    }
+
+    fn refs(&self, object: &DynamicObject) -> Vec<Ref> {
+        imports::references(object, &self.index)
+    }
+
+    fn provides(&self, object: &DynamicObject) -> Vec<Provision> {
+        let facts = Facts::of(object);
+        let content = facts.provision();
+        let given = facts.exports.keys();
+        given
+            .map(|given| Provision {
+                name: Ref {
+                    kind: given.kind.kind(),
+                    namespace: object.namespace(),
+                    name: given.name.clone(),
+                },
+                content,
+            })
+            .collect()
+    }
+
+    fn related(&self) -> Vec<Related> {
+        let execution = Related::owned(landscaper::kind("Execution"), &self.kind());
+        let index = self.index.clone();
+        let relatives = Related::new(self.kind(), move |object| relatives(object, &index));
+        vec![
+            execution.when_moved(movement),
+            relatives.when_moved(movement),
+        ]
+    }
+
+    fn seen(&self, kind: &GroupKind, object: &DynamicObject) {
+        if kind.kind == "Installation" {
+            self.index.installation_seen(object);
+        }
+    }
+
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+        if kind.kind == "Installation" {
+            self.index.installation_gone(namespace, name);
+        }
+    }
+
+    fn content(&self, object: &DynamicObject) -> u64 {
+        facts::content(object)
+    }
+
+    fn status_in_cycle(&self, object: &DynamicObject, cycle: &str) -> Option<Value> {
+        let message = format!(
+            "installations import from each other in a circle, so none of them can be first: {cycle}; take one import out of it"
+        );
+        let same = object.data["status"]["lastError"]["message"] == message.as_str();
+        let since = if same {
+            object.data["status"]["lastError"]["lastTransitionTime"].clone()
+        } else {
+            json!(write_time(landform_engine::Clock::now_ms(
+                &landform_engine::SystemClock
+            )))
+        };
+        Some(json!({
+            "phase": "Failed",
+            "lastError": {
+                "operation": "CheckDependencies", "reason": "CyclicDependencies", "message": message,
+                "codes": ["ERR_CYCLIC_DEPENDENCIES"],
+                "lastTransitionTime": since, "lastUpdateTime": since,
+            },
+        }))
+    }
+}
+
+/// Who must look again when an installation moved: its parent, its nested installations, and siblings that
+/// wait with their deletion until it imports nothing from them any more.
+fn relatives(object: &DynamicObject, index: &Index) -> Vec<(Option<String>, String)> {
+    let namespace = object.namespace().unwrap_or_default();
+    let own = object.name_any();
+    let mut names = index.children(&namespace, &own);
+    names.extend(parent_of(object));
+    let before = index.facts(&namespace, &own).map(|facts| facts.imports);
+    let now = Facts::of(object).imports;
+    for given in before.into_iter().flatten().chain(now) {
+        let exporters = index.exporters(&namespace, &given).into_iter();
+        let going = exporters.filter(|name| {
+            let facts = index.facts(&namespace, name);
+            facts.is_some_and(|facts| facts.marked)
+        });
+        names.extend(going);
+    }
+    names.remove(&own);
+    let names = names.into_iter();
+    names.map(|name| (Some(namespace.clone()), name)).collect()
+}

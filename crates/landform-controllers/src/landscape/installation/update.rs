@@ -1,0 +1,443 @@
+//! The update of an installation (I15): imports are collected and checked, the blueprint is rendered, nested
+//! objects are written, and what was taken is noted.
+//!
+//! Everything that can be wrong with a blueprint or a value is found before anything is written (I41).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::landscaper::execution::ExecutionSpec;
+use landform_api::landscaper::installation::{
+    InstallationSpec, InstallationStatus, NamedReference, ObjectReference,
+};
+use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{ConditionStatus, Operation, keys, names};
+use landform_blueprint::{
+    Blueprint, BlueprintError, DeployItemTemplate, Input, MappingKind, SubinstallationTemplate,
+    ValueKind, map_data,
+};
+use landform_decide::installation::ChildKind;
+use landform_engine::{Context, Failure, write_time};
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+use super::act::Stop;
+use super::content;
+use super::observe::World;
+use crate::landscape::blueprints::Blueprints;
+use crate::landscape::objects::{label_value, owner};
+use crate::landscape::report::{Trouble, set_condition};
+
+/// One update.
+pub(super) struct Update<'a> {
+    pub(super) context: &'a Context,
+    pub(super) blueprints: &'a Blueprints,
+    pub(super) world: &'a World,
+    pub(super) force: bool,
+}
+
+/// A blueprint with all that its templates need.
+pub(super) struct Ready {
+    pub(super) blueprint: Arc<Blueprint>,
+    pub(super) input: Input,
+}
+
+/// Reads the blueprint and gives it its imports. Nothing is written.
+pub(super) fn prepare(
+    context: &Context,
+    blueprints: &Blueprints,
+    world: &World,
+) -> Result<Ready, Trouble> {
+    let blueprint = blueprints.load(&world.spec.blueprint)?;
+    let mut given: BTreeMap<String, Value> = world
+        .imports
+        .iter()
+        .filter_map(|found| Some((found.status.name.clone(), found.value.clone()?)))
+        .collect();
+    let mapped = map_data(
+        MappingKind::Imports,
+        &world.spec.import_data_mappings,
+        &given,
+    );
+    given.extend(mapped.map_err(|error| invalid("ValidateImports", "InvalidMapping", &error))?);
+    let imports = blueprint.complete_imports(&given).map_err(|problems| {
+        let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        Trouble::configuration("ValidateImports", "InvalidImports", texts.join("; "))
+    })?;
+    let nanos = i128::from(context.now_ms()) * 1_000_000;
+    let mut input = Input {
+        imports,
+        state: world.status.template_state.clone(),
+        blueprint: serde_json::to_value(&world.spec.blueprint).unwrap_or_default(),
+        installation: json!({
+            "name": world.name(), "namespace": world.objects.namespace(),
+        }),
+        now: OffsetDateTime::from_unix_timestamp_nanos(nanos).ok(),
+    };
+    let bound = blueprint
+        .run_import_executions(&input)
+        .map_err(|error| invalid("ValidateImports", "ImportExecutionFailed", &error))?;
+    input.imports = bound.value;
+    input.state.extend(bound.state);
+    Ok(Ready { blueprint, input })
+}
+
+pub(super) fn invalid(operation: &str, reason: &str, error: &BlueprintError) -> Trouble {
+    Trouble::configuration(operation, reason, error.to_string())
+}
+
+impl Update<'_> {
+    pub(super) async fn carry_out(&self, status: &mut InstallationStatus) -> Result<(), Stop> {
+        let Ready {
+            blueprint,
+            mut input,
+        } = prepare(self.context, self.blueprints, self.world)?;
+        let nested = blueprint
+            .render_subinstallations(&input)
+            .map_err(|error| invalid("EnsureSubInstallations", "InvalidBlueprint", &error))?;
+        input.state.extend(nested.state);
+        let items = blueprint
+            .render_deploy_items(&input)
+            .map_err(|error| invalid("EnsureExecutions", "InvalidBlueprint", &error))?;
+        input.state.extend(items.state);
+
+        // From here on things are written; each is found again if the rest fails.
+        self.write_context(&blueprint, &input, &nested.value, status)
+            .await?;
+        self.write_execution(items.value, status).await?;
+        self.write_nested(nested.value, status).await?;
+
+        status.template_state = input.state;
+        let imports = self.world.imports.iter();
+        status.imports = imports.map(|found| found.status.clone()).collect();
+        status.observed_generation = self.world.metadata.generation;
+        let now = write_time(self.context.now_ms());
+        for condition in [
+            "ValidateImports",
+            "CreateImports",
+            "EnsureSubInstallations",
+            "EnsureExecutions",
+        ] {
+            let conditions = &mut status.conditions;
+            set_condition(
+                conditions,
+                condition,
+                ConditionStatus::True,
+                "Done",
+                "",
+                &now,
+            );
+        }
+        Ok(())
+    }
+
+    /// Writes the imports where nested installations find them, and removes those that were there before.
+    async fn write_context(
+        &self,
+        blueprint: &Blueprint,
+        input: &Input,
+        nested: &[SubinstallationTemplate],
+        status: &mut InstallationStatus,
+    ) -> Result<(), Stop> {
+        let own = names::installation_context(self.world.name());
+        let mut wanted = Vec::new();
+        if !nested.is_empty() {
+            for (key, value) in &input.imports {
+                let kind = match blueprint.import(key).map(|import| &import.kind) {
+                    Some(ValueKind::Target { .. }) => "Target",
+                    // Nested installations reach the targets of a list by its name.
+                    Some(ValueKind::TargetList { .. }) => continue,
+                    Some(ValueKind::Data { .. }) | None => "DataObject",
+                };
+                wanted.push((kind, key, value));
+            }
+        }
+        let before = std::mem::take(&mut status.context_objects);
+        status.context_objects = wanted
+            .iter()
+            .map(|(kind, key, _)| ObjectName {
+                kind: (*kind).to_owned(),
+                namespace: String::new(),
+                name: names::data_name(Some(&own), key),
+            })
+            .collect();
+        if before != status.context_objects {
+            // What is written is noted before it is, so that nothing is left behind.
+            let mut noted = before.clone();
+            noted.extend(status.context_objects.iter().cloned());
+            noted.sort();
+            noted.dedup();
+            let both = InstallationStatus {
+                context_objects: noted,
+                ..status.clone()
+            };
+            self.context.write_status(&both).await?;
+        }
+        for (kind, key, value) in wanted {
+            let given = Given {
+                kind,
+                context: Some(&own),
+                key,
+                source: &own,
+                source_type: "import",
+                content: value,
+            };
+            write_given(self.world, &given).await?;
+        }
+        let gone = before
+            .iter()
+            .filter(|object| !status.context_objects.contains(object));
+        for object in gone {
+            delete_given(self.world, object).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_execution(
+        &self,
+        items: Vec<DeployItemTemplate>,
+        status: &mut InstallationStatus,
+    ) -> Result<(), Stop> {
+        let world = self.world;
+        let children = world.children.iter();
+        let found = children
+            .filter(|(kind, _)| *kind == ChildKind::Execution)
+            .map(|(_, found)| found);
+        let found = found.into_iter().next();
+        if items.is_empty() {
+            if let Some(found) = found {
+                world.objects.delete("Execution", &found.metadata).await?;
+            }
+            status.execution_ref = None;
+            return Ok(());
+        }
+        let spec = ExecutionSpec {
+            context: world.spec.context.clone(),
+            deploy_items: items,
+        };
+        let spec = serde_json::to_value(spec).map_err(unwritable)?;
+        match found {
+            Some(found) => self.replace("Execution", found, spec).await?,
+            None => {
+                let mut metadata = json!({
+                    "name": world.name(), "ownerReferences": owner("Installation", &world.metadata),
+                });
+                if self.force {
+                    metadata["annotations"] =
+                        json!({keys::OPERATION: Operation::ForceReconcile.as_str()});
+                }
+                let created = world
+                    .objects
+                    .create("Execution", metadata, json!({"spec": spec}));
+                if created.await?.is_none() {
+                    let message = format!(
+                        "the Execution {} exists and is not this installation's: delete it, or give the installation another name",
+                        world.name()
+                    );
+                    return Err(Trouble {
+                        codes: Vec::new(),
+                        ..Trouble::configuration("EnsureExecutions", "NameTaken", message)
+                    }
+                    .into());
+                }
+            }
+        }
+        status.execution_ref = Some(ObjectReference {
+            name: world.name().to_owned(),
+            namespace: world.objects.namespace().to_owned(),
+        });
+        Ok(())
+    }
+
+    async fn replace(&self, kind: &str, found: &DynamicObject, spec: Value) -> Result<(), Stop> {
+        if found.metadata.deletion_timestamp.is_some() {
+            let name = found.name_any();
+            return Err(Stop::Wait(format!(
+                "the {kind} {name} is being deleted and must be gone first"
+            )));
+        }
+        let mut wanted = found.clone();
+        wanted.data["spec"] = spec;
+        if self.force {
+            let annotations = wanted.metadata.annotations.get_or_insert_default();
+            let force = Operation::ForceReconcile.as_str();
+            annotations.insert(keys::OPERATION.to_owned(), force.to_owned());
+        }
+        self.world.objects.write(kind, found, &wanted).await?;
+        Ok(())
+    }
+
+    async fn write_nested(
+        &self,
+        templates: Vec<SubinstallationTemplate>,
+        status: &mut InstallationStatus,
+    ) -> Result<(), Stop> {
+        let world = self.world;
+        let existing: BTreeMap<String, &DynamicObject> = world
+            .children
+            .iter()
+            .filter(|(kind, _)| *kind == ChildKind::Installation)
+            .filter_map(|(_, object)| Some((template_name(object)?, object)))
+            .collect();
+        let wanted: BTreeSet<String> = templates.iter().map(|found| found.name.clone()).collect();
+        let mut refs = Vec::new();
+        for template in templates {
+            let name = template.name.clone();
+            let spec: InstallationSpec = template.into_spec(world.spec.context.clone());
+            let spec = serde_json::to_value(spec).map_err(unwritable)?;
+            let object = match existing.get(&name) {
+                Some(found) => {
+                    self.replace("Installation", found, spec).await?;
+                    found.name_any()
+                }
+                None => self.create_nested(&name, spec).await?,
+            };
+            refs.push(NamedReference {
+                name,
+                reference: ObjectReference {
+                    name: object,
+                    namespace: world.objects.namespace().to_owned(),
+                },
+            });
+        }
+        refs.sort();
+        for (name, object) in existing {
+            if !wanted.contains(&name) {
+                world
+                    .objects
+                    .delete("Installation", &object.metadata)
+                    .await?;
+            }
+        }
+        status.installation_refs = refs;
+        Ok(())
+    }
+
+    async fn create_nested(&self, name: &str, spec: Value) -> Result<String, Stop> {
+        let world = self.world;
+        let uid = world.metadata.uid.as_deref().unwrap_or_default();
+        let object = names::generated(&format!("{name}-"), uid, name);
+        let mut annotations = json!({keys::SUBINSTALLATION_NAME: name});
+        if self.force {
+            annotations[keys::OPERATION] = json!(Operation::ForceReconcile.as_str());
+        }
+        let metadata = json!({
+            "name": object,
+            "labels": {keys::ENCOMPASSED_BY: world.name()},
+            "annotations": annotations,
+            "ownerReferences": owner("Installation", &world.metadata),
+        });
+        let created = world
+            .objects
+            .create("Installation", metadata, json!({"spec": spec}));
+        if created.await?.is_none() {
+            // Made by a run that did not come to its end, and not in the index yet: the next run sees it.
+            return Err(
+                Failure::Conflict(format!("the Installation {object} exists already")).into(),
+            );
+        }
+        Ok(object)
+    }
+}
+
+fn template_name(object: &DynamicObject) -> Option<String> {
+    object
+        .annotations()
+        .get(keys::SUBINSTALLATION_NAME)
+        .cloned()
+}
+
+pub(super) fn unwritable(error: serde_json::Error) -> Stop {
+    Stop::Failure(Failure::Invalid(format!(
+        "an object can't be written: {error}"
+    )))
+}
+
+/// A DataObject or a Target that an installation writes.
+pub(super) struct Given<'a> {
+    pub(super) kind: &'a str,
+    /// The context in which it has its key; none at the root.
+    pub(super) context: Option<&'a str>,
+    pub(super) key: &'a str,
+    pub(super) source: &'a str,
+    pub(super) source_type: &'a str,
+    pub(super) content: &'a Value,
+}
+
+/// Writes a DataObject or a Target, if it isn't as it should be. One that somebody else owns is left alone.
+pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), Stop> {
+    let name = names::data_name(given.context, given.key);
+    let (field, content) = match given.kind {
+        "Target" => ("spec", target_spec(given)?),
+        _ => ("data", given.content.clone()),
+    };
+    let hash = content::hash(&content);
+    let mut labels = BTreeMap::from([
+        (
+            keys::DATA_SOURCE_TYPE.to_owned(),
+            given.source_type.to_owned(),
+        ),
+        (keys::DATA_KEY.to_owned(), label_value(given.key)),
+        (keys::DATA_SOURCE.to_owned(), label_value(given.source)),
+    ]);
+    if let Some(context) = given.context {
+        labels.insert(keys::DATA_CONTEXT.to_owned(), label_value(context));
+    }
+    let objects = &world.objects;
+    let Some(found) = objects.get(given.kind, &name).await? else {
+        let metadata = json!({
+            "name": name, "labels": labels, "annotations": {keys::DATA_HASH: hash},
+            "ownerReferences": owner("Installation", &world.metadata),
+        });
+        let created = objects.create(given.kind, metadata, json!({field: content}));
+        return match created.await? {
+            Some(_) => Ok(()),
+            None => {
+                Err(Failure::Conflict(format!("the {} {name} exists already", given.kind)).into())
+            }
+        };
+    };
+    let uid = world.metadata.uid.as_deref();
+    if !crate::landscape::objects::is_owned_by(&found.metadata, uid) {
+        let message = format!(
+            "the {} {name}, which would hold {:?}, exists and is not this installation's: delete it, or export under another name",
+            given.kind, given.key
+        );
+        return Err(Trouble::configuration("CreateExports", "NameTaken", message).into());
+    }
+    let mut wanted = found.clone();
+    wanted.data[field] = content;
+    wanted
+        .metadata
+        .labels
+        .get_or_insert_default()
+        .extend(labels);
+    let annotations = wanted.metadata.annotations.get_or_insert_default();
+    annotations.insert(keys::DATA_HASH.to_owned(), hash);
+    objects.write(given.kind, &found, &wanted).await?;
+    Ok(())
+}
+
+/// Deletes a DataObject or a Target that this installation wrote before.
+pub(super) async fn delete_given(world: &World, object: &ObjectName) -> Result<(), Stop> {
+    let found = world.objects.get(&object.kind, &object.name).await?;
+    let uid = world.metadata.uid.as_deref();
+    if let Some(found) =
+        found.filter(|found| crate::landscape::objects::is_owned_by(&found.metadata, uid))
+    {
+        world.objects.delete(&object.kind, &found.metadata).await?;
+    }
+    Ok(())
+}
+
+/// The spec of a target that a template or an import gives, with or without metadata around it.
+fn target_spec(given: &Given<'_>) -> Result<Value, Stop> {
+    let spec = given.content.get("spec").unwrap_or(given.content);
+    if spec.get("type").is_some_and(Value::is_string) {
+        return Ok(spec.clone());
+    }
+    let message = format!("the target {:?} has no spec.type", given.key);
+    Err(Trouble::configuration("ValidateExport", "InvalidTarget", message).into())
+}

@@ -1,0 +1,151 @@
+//! Reads and writes of the kinds that a landscape consists of.
+
+use kube::Client;
+use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
+use landform_api::landscaper::{API_VERSION, GROUP, VERSION, names};
+use landform_engine::Failure;
+use serde_json::{Value, json};
+
+/// The objects of a namespace.
+#[derive(Clone)]
+pub(super) struct Objects {
+    client: Client,
+    namespace: String,
+}
+
+impl Objects {
+    pub(super) fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            client,
+            namespace: namespace.to_owned(),
+        }
+    }
+
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    pub(super) fn api(&self, kind: &str) -> Api<DynamicObject> {
+        let name = KubeKind::gvk(GROUP, VERSION, kind);
+        let resource =
+            ApiResource::from_gvk_with_plural(&name, &format!("{}s", kind.to_lowercase()));
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    pub(super) async fn get(
+        &self,
+        kind: &str,
+        name: &str,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        Ok(self.api(kind).get_opt(name).await?)
+    }
+
+    /// Creates an object. `None` when another one has its name.
+    pub(super) async fn create(
+        &self,
+        kind: &str,
+        metadata: Value,
+        content: Value,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        let mut object = json!({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata});
+        if let (Value::Object(object), Value::Object(content)) = (&mut object, content) {
+            object.extend(content);
+        }
+        let object = serde_json::from_value(object)
+            .map_err(|error| Failure::Invalid(format!("a {kind} can't be made: {error}")))?;
+        match self.api(kind).create(&PostParams::default(), &object).await {
+            Ok(created) => Ok(Some(created)),
+            Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes an object of which a version was read as it should be now, if it isn't already.
+    pub(super) async fn write(
+        &self,
+        kind: &str,
+        read: &DynamicObject,
+        wanted: &DynamicObject,
+    ) -> Result<DynamicObject, Failure> {
+        let same = read.data == wanted.data && read.metadata == wanted.metadata;
+        if same {
+            return Ok(read.clone());
+        }
+        let name = read.metadata.name.as_deref().unwrap_or_default();
+        let parameters = PostParams::default();
+        Ok(self.api(kind).replace(name, &parameters, wanted).await?)
+    }
+
+    /// Sets annotations of an object that was read, if they aren't set already.
+    pub(super) async fn annotate(
+        &self,
+        kind: &str,
+        read: &DynamicObject,
+        annotations: &[(&str, &str)],
+    ) -> Result<DynamicObject, Failure> {
+        let mut wanted = read.clone();
+        let all = wanted.metadata.annotations.get_or_insert_default();
+        for (key, value) in annotations {
+            all.insert((*key).to_owned(), (*value).to_owned());
+        }
+        self.write(kind, read, &wanted).await
+    }
+
+    /// Deletes the very object that was read; one that is gone is no error.
+    pub(super) async fn delete(&self, kind: &str, read: &ObjectMeta) -> Result<(), Failure> {
+        let parameters = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: read.uid.clone(),
+                resource_version: None,
+            }),
+            ..DeleteParams::background()
+        };
+        let name = read.name.as_deref().unwrap_or_default();
+        match self.api(kind).delete(name, &parameters).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            other => other.map(drop).map_err(Into::into),
+        }
+    }
+}
+
+/// An owner reference of the one that controls.
+pub(super) fn owner(kind: &str, metadata: &ObjectMeta) -> Value {
+    json!([{
+        "apiVersion": API_VERSION, "kind": kind, "controller": true, "blockOwnerDeletion": true,
+        "name": metadata.name, "uid": metadata.uid,
+    }])
+}
+
+/// Whether an object is owned by the one with this uid.
+pub(super) fn is_owned_by(object: &ObjectMeta, uid: Option<&str>) -> bool {
+    let owners = object.owner_references.iter().flatten();
+    uid.is_some_and(|uid| owners.into_iter().any(|owner| owner.uid == uid))
+}
+
+/// The installation that owns an object.
+pub(super) fn owning_installation(object: &ObjectMeta) -> Option<&str> {
+    let mut owners = object.owner_references.iter().flatten();
+    let owner =
+        owners.find(|owner| owner.kind == "Installation" && owner.api_version == API_VERSION);
+    owner.map(|owner| owner.name.as_str())
+}
+
+/// A text as the value of a label: itself if it can be one, else a hash of it.
+pub(super) fn label_value(text: &str) -> String {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let outer = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
+    let fits = text.len() <= 63
+        && text.chars().all(inner)
+        && outer(text.chars().next())
+        && outer(text.chars().last());
+    if fits {
+        text.to_owned()
+    } else {
+        names::data_name(Some("label"), &format!("/{text}"))
+    }
+}

@@ -1,0 +1,88 @@
+//! What a status tells people: an error that stays until success, and conditions that move only when they
+//! change.
+
+use landform_api::landscaper::{Condition, ConditionStatus, ErrorCode, LastError};
+
+/// Something that went wrong, ready to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trouble {
+    pub(super) operation: String,
+    pub(super) reason: String,
+    pub(super) message: String,
+    pub(super) codes: Vec<ErrorCode>,
+}
+
+impl Trouble {
+    pub(super) fn configuration(operation: &str, reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            operation: operation.into(),
+            reason: reason.into(),
+            message: message.into(),
+            codes: vec![ErrorCode::ConfigurationProblem],
+        }
+    }
+
+    pub(super) fn is_fatal(&self) -> bool {
+        self.codes.iter().any(|code| code.is_fatal())
+    }
+}
+
+/// Notes an error. The same one again moves nothing: a mere time is no reason to write. Says whether it is
+/// another one than before.
+pub(super) fn set_error(last: &mut Option<LastError>, trouble: &Trouble, now: &str) -> bool {
+    let same = last.as_ref().is_some_and(|last| {
+        last.reason == trouble.reason
+            && last.message == trouble.message
+            && last.operation == trouble.operation
+            && last.codes == trouble.codes
+    });
+    if !same {
+        *last = Some(LastError {
+            operation: trouble.operation.clone(),
+            reason: trouble.reason.clone(),
+            message: trouble.message.clone(),
+            codes: trouble.codes.clone(),
+            last_transition_time: Some(now.to_owned()),
+            last_update_time: Some(now.to_owned()),
+        });
+    }
+    !same
+}
+
+/// Notes a condition, in its place or at the end.
+pub(super) fn set_condition(
+    conditions: &mut Vec<Condition>,
+    kind: &str,
+    status: ConditionStatus,
+    reason: &str,
+    message: &str,
+    now: &str,
+) {
+    let found = conditions
+        .iter()
+        .position(|condition| condition.kind == kind);
+    let before = found.map(|at| conditions[at].clone());
+    let same = before.as_ref().is_some_and(|before| {
+        before.status == status && before.reason == reason && before.message == message
+    });
+    if same {
+        return;
+    }
+    let since = before
+        .filter(|before| before.status == status)
+        .and_then(|before| before.last_transition_time);
+    let condition = Condition {
+        kind: kind.into(),
+        status,
+        last_transition_time: Some(since.unwrap_or_else(|| now.to_owned())),
+        last_update_time: Some(now.to_owned()),
+        reason: reason.into(),
+        message: message.into(),
+        codes: Vec::new(),
+    };
+    match found {
+        Some(at) => conditions[at] = condition,
+        None => conditions.push(condition),
+    }
+    conditions.sort_by(|a, b| a.kind.cmp(&b.kind));
+}

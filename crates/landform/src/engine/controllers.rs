@@ -1,0 +1,56 @@
+//! Everything that reconciles in this process: hooks, installations, executions, deploy items.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kube::Client;
+use landform_api::landscaper::definition;
+use landform_controllers::landscape::{self, Blueprints};
+use landform_deployers::DeployItems;
+use landform_deployers::mock::Mock;
+use landform_engine::{Engine, definitions, hooks};
+
+use crate::AnyError;
+
+/// What controllers and deployers are told.
+#[derive(Args, Clone)]
+pub(crate) struct ControllerArgs {
+    /// The directory below which `spec.blueprint.path` of an installation is; without it no path is allowed.
+    #[arg(long, value_name = "DIR")]
+    blueprints: Option<PathBuf>,
+    /// Deploy nothing in this process: deploy items are left to deployers elsewhere.
+    #[arg(long)]
+    without_deployers: bool,
+}
+
+/// Makes sure that the API knows all kinds of Landform.
+pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
+    hooks::install(client).await?;
+    for definition in definition::definitions() {
+        definitions::install(client, &definition).await?;
+    }
+    Ok(())
+}
+
+/// Starts the engine with all reconcilers.
+pub(crate) fn start(
+    client: Client,
+    registry: prometheus::Registry,
+    args: ControllerArgs,
+) -> Result<Engine, AnyError> {
+    let (installations, executions) = landscape::reconcilers(Blueprints::new(args.blueprints));
+    let mut items = DeployItems::new();
+    if !args.without_deployers {
+        items = items.with(Mock);
+    }
+    let wake = items.wake();
+    let engine = Engine::builder(client)
+        .metrics(registry)
+        .hooks()
+        .reconciler(installations)
+        .reconciler(executions)
+        .reconciler(items)
+        .start()?;
+    wake.connect(&engine);
+    Ok(engine)
+}
