@@ -217,6 +217,13 @@ impl Job<'_> {
         self.context.now_ms()
     }
 
+    /// `status.providerStatus` as it is now: an earlier attempt of the same run may have written it.
+    pub async fn remembered(&self) -> Option<Value> {
+        let mut status = self.context.status().await;
+        let remembered = status.get_mut("providerStatus").map(Value::take);
+        remembered.filter(|value| !value.is_null())
+    }
+
     /// Writes `status.providerStatus` now, before something is made that must be found again.
     ///
     /// # Errors

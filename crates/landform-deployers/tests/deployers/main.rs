@@ -9,4 +9,5 @@
 mod contract;
 mod harness;
 mod local;
+mod manifest;
 mod shop;

@@ -7,6 +7,7 @@
 
 mod blueprint_command;
 mod custom_resources;
+mod deployer_python;
 mod engine_elsewhere;
 mod in_process;
 mod kopf_operator;
@@ -21,6 +22,7 @@ mod kubectl_get;
 mod kubectl_wait;
 mod landform_delete;
 mod lifecycle;
+mod manifest_deployer;
 mod python_client;
 mod reconciler_python;
 

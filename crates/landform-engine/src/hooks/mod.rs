@@ -20,7 +20,7 @@ mod reconciler;
 mod references;
 mod spec;
 mod status;
-pub(crate) mod three_way;
+pub mod three_way;
 
 pub use controller::{ReconcilerController, Registry};
 pub use decide::{ANNOTATION_LAST_APPLIED, LABEL_OWNER};

@@ -14,7 +14,8 @@
 use serde_json::{Map, Number, Value};
 
 /// The names of a value's fields, with a sum in the place of each list.
-pub(crate) fn shape(value: &Value) -> Value {
+#[must_use]
+pub fn shape(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let fields = fields
@@ -29,7 +30,8 @@ pub(crate) fn shape(value: &Value) -> Value {
 
 /// The merge patch that brings `live` to `wanted`; `None` when there is nothing to change. `last` is the
 /// [`shape`] of what was applied last.
-pub(crate) fn patch(last: &Value, wanted: &Value, live: &Value) -> Option<Value> {
+#[must_use]
+pub fn patch(last: &Value, wanted: &Value, live: &Value) -> Option<Value> {
     let (Value::Object(wanted), Value::Object(live)) = (wanted, live) else {
         return (!same(last, wanted, live)).then(|| wanted.clone());
     };
@@ -51,7 +53,8 @@ pub(crate) fn patch(last: &Value, wanted: &Value, live: &Value) -> Option<Value>
 }
 
 /// A value without fields that are null: to a merge patch they mean that a field goes.
-pub(crate) fn without_nulls(value: Value) -> Value {
+#[must_use]
+pub fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
