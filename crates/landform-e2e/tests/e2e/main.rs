@@ -5,6 +5,7 @@
     reason = "a helper fails the test it helps"
 )]
 
+mod blueprint_command;
 mod custom_resources;
 mod engine_elsewhere;
 mod in_process;
