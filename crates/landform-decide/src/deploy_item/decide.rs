@@ -60,6 +60,13 @@ fn remove(seen: &Observed) -> Decision {
     if seen.without_uninstall {
         return by(Rule::I36, Action::LetGo);
     }
+    if !seen.needed_by.is_empty() {
+        let on = format!(
+            "{}: it depends on this one and must go first",
+            seen.needed_by.join(", ")
+        );
+        return by(Rule::E10, Action::Wait { until_ms: None, on });
+    }
     match seen.operation {
         Some(Operation::Abort) => by(Rule::I4, Action::AcknowledgeAbort),
         Some(Operation::Reconcile | Operation::ForceReconcile) => by(Rule::E10, Action::Remove),

@@ -29,6 +29,8 @@ pub struct Observed {
     pub abort_asked_ms: Option<u64>,
     /// When it was last picked up.
     pub picked_up_ms: Option<u64>,
+    /// Items that exist and depend on it, by their name in the API.
+    pub needed_by: Vec<String>,
     /// Whether the target is another one than that which it was brought to.
     pub target_changed: bool,
     /// How long the work may take.

@@ -22,6 +22,7 @@ fn succeeded() -> Observed {
         handed_out_ms: None,
         abort_asked_ms: None,
         picked_up_ms: Some(NOW_MS - 1000),
+        needed_by: Vec::new(),
         target_changed: false,
         timeout_ms: 600_000,
         deployer: Deployer::Ours,
@@ -232,6 +233,15 @@ fn e10_a_marked_item_is_removed_and_a_failed_removal_waits_for_a_person() {
         ..succeeded()
     };
     check("marked", &marked, Rule::E10, &Action::Remove);
+    let needed = Observed {
+        needed_by: vec!["x-b".into()],
+        ..marked.clone()
+    };
+    let wait = Action::Wait {
+        until_ms: None,
+        on: "x-b: it depends on this one and must go first".into(),
+    };
+    check("another one depends on it", &needed, Rule::E10, &wait);
     let failed = Observed {
         observed_generation: Some(3),
         phase: Some(ExecutionPhase::Failed),

@@ -37,7 +37,10 @@ impl Act<'_> {
             Action::Wait { until_ms, on } => self.wait(rule, until_ms, on).await,
             Action::Fail(late) => self.fail(&late).await,
             Action::DropOperation => self.drop_operation().await,
-            Action::LetGo => self.let_go().await,
+            Action::LetGo => {
+                self.end_care(deployer).await?;
+                self.let_go().await
+            }
             Action::AcknowledgeAbort => self.acknowledge_abort(deployer).await,
             Action::PickUp => {
                 let until_ms = self.context.now_ms().saturating_add(self.timeout_ms);
@@ -189,12 +192,7 @@ impl Act<'_> {
         &self,
         deployer: Option<&Arc<dyn Deployer>>,
     ) -> Result<Outcome, Failure> {
-        if let Some(deployer) = deployer {
-            let work = self.work(self.context.now_ms().saturating_add(self.timeout_ms));
-            let target = work.target_or_none().await;
-            let stopped = deployer.stop(&work.job(target.as_ref())).await;
-            stopped.map_err(|error| Failure::Transient(error.message))?;
-        }
+        self.end_care(deployer).await?;
         let error = DeployError::transient(
             "Abort",
             "Aborted",
@@ -207,6 +205,17 @@ impl Act<'_> {
         });
         acknowledged.await?;
         Ok(Outcome::Done)
+    }
+
+    /// Whatever the deployer does for the item outside of calls ends.
+    async fn end_care(&self, deployer: Option<&Arc<dyn Deployer>>) -> Result<(), Failure> {
+        let Some(deployer) = deployer else {
+            return Ok(());
+        };
+        let work = self.work(self.context.now_ms().saturating_add(self.timeout_ms));
+        let target = work.target_or_none().await;
+        let stopped = deployer.stop(&work.job(target.as_ref())).await;
+        stopped.map_err(|error| Failure::Transient(error.message))
     }
 
     async fn keep(&self, deployer: Option<&Arc<dyn Deployer>>) -> Result<Outcome, Failure> {

@@ -10,6 +10,7 @@
 mod act;
 mod export;
 mod observe;
+mod siblings;
 mod target;
 mod work;
 
@@ -20,12 +21,13 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::GroupVersionKind;
 use landform_api::landscaper::{self, keys};
+use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::deploy_item::decide;
-use landform_engine::{Context, Failure, Outcome, Reconciler, Ref};
+use landform_engine::{Context, Failure, Outcome, Reconciler, Ref, Related};
 
 use crate::deployer::{Deployer, Wake};
+use siblings::Siblings;
 
 /// Items wait in their runs for what they deploy to become ready: a waiting run costs little.
 const ITEMS_AT_ONCE: usize = 1024;
@@ -36,6 +38,7 @@ const IDENTITY: &str = "landform";
 pub struct DeployItems {
     deployers: BTreeMap<String, Arc<dyn Deployer>>,
     wake: Wake,
+    siblings: Arc<Siblings>,
 }
 
 impl DeployItems {
@@ -45,6 +48,7 @@ impl DeployItems {
         Self {
             deployers: BTreeMap::new(),
             wake: Wake::default(),
+            siblings: Arc::default(),
         }
     }
 
@@ -78,7 +82,8 @@ impl Reconciler for DeployItems {
         Box::pin(async move {
             let item = observe::Item::read(context)?;
             let deployer = self.deployers.get(&item.object.spec.kind);
-            let seen = observe::observed(context, &item, deployer.is_some());
+            let needed_by = self.siblings.dependents(context.object());
+            let seen = observe::observed(context, &item, deployer.is_some(), needed_by);
             let decision = decide(&seen);
             tracing::debug!(rule = %decision.rule, action = ?decision.action, "decided");
             let act = act::Act {
@@ -120,6 +125,30 @@ impl Reconciler for DeployItems {
             annotations.get(key).hash(&mut hasher);
         }
         hasher.finish()
+    }
+
+    /// An item that goes leads to those that it depends on: they may wait for that.
+    fn related(&self) -> Vec<Related> {
+        let siblings = self.siblings.clone();
+        let related = Related::new(self.kind(), move |item| {
+            let marked = item.metadata.deletion_timestamp.is_some();
+            let names = if marked {
+                siblings.dependencies(item)
+            } else {
+                Vec::new()
+            };
+            let names = names.into_iter();
+            names.map(|name| (item.namespace(), name)).collect()
+        });
+        vec![related.when_moved(|item| u64::from(item.metadata.deletion_timestamp.is_some()))]
+    }
+
+    fn seen(&self, _: &GroupKind, item: &DynamicObject) {
+        self.siblings.seen(item);
+    }
+
+    fn gone(&self, _: &GroupKind, namespace: &str, name: &str) {
+        self.siblings.gone(namespace, name);
     }
 
     fn limit(&self) -> usize {

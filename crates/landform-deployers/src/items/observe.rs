@@ -44,7 +44,12 @@ impl Item {
     }
 }
 
-pub(super) fn observed(context: &Context, item: &Item, ours: bool) -> Observed {
+pub(super) fn observed(
+    context: &Context,
+    item: &Item,
+    ours: bool,
+    needed_by: Vec<String>,
+) -> Observed {
     let (spec, status) = (&item.object.spec, &item.object.status);
     let finalizers = item.metadata.finalizers.as_deref().unwrap_or_default();
     let is_true = |key| item.annotation(key) == Some(keys::TRUE);
@@ -76,6 +81,7 @@ pub(super) fn observed(context: &Context, item: &Item, ours: bool) -> Observed {
         handed_out_ms: item.time(keys::RECONCILE_TIME),
         abort_asked_ms: item.time(keys::ABORT_TIME),
         picked_up_ms: picked_up,
+        needed_by,
         target_changed: item.target_generation.is_some()
             && item.target_generation != status.target_generation,
         timeout_ms: timeout_ms.unwrap_or(PROGRESSING_TIMEOUT_MS),
