@@ -19,7 +19,7 @@ use crate::client::Client;
 use crate::disk::{self, Machine};
 use crate::load::percentile;
 use crate::process::Others;
-use crate::report::{Figure, Goal};
+use crate::report::{Figure, Goal, with_section};
 use crate::server::Server;
 
 /// What to measure and where.
@@ -73,7 +73,8 @@ struct Deletion {
 const MAPS: &str = "/api/v1/namespaces/bench/configmaps";
 const WRITERS: usize = 64;
 const CONNECTIONS: usize = 4;
-const SECTION: &str = "\n## Deletions\n";
+const SECTION: &str = "Deletions";
+const COMMAND: &str = "cargo xtask bench gc --write docs/benchmarks.md";
 
 /// Measures all shapes and prints the results.
 pub(crate) async fn run(arguments: &Arguments) -> Outcome {
@@ -120,23 +121,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Outcome {
     println!("{text}");
     if let Some(file) = &arguments.write {
         let before = std::fs::read_to_string(file).unwrap_or_default();
-        std::fs::write(file, with_section(&before, &text))
+        std::fs::write(file, with_section(&before, SECTION, COMMAND, &text))
             .map_err(|error| format!("can't write {}: {error}", file.display()))?;
     }
     Ok(())
-}
-
-/// A document with its section about deletions replaced, or added at its end.
-fn with_section(document: &str, text: &str) -> String {
-    let section = format!(
-        "{SECTION}\nWritten by `cargo xtask bench gc --write docs/benchmarks.md`: through the API, on the embedded store with fsync on.\n\n{text}"
-    );
-    let Some(start) = document.find(SECTION) else {
-        return format!("{}\n{section}", document.trim_end());
-    };
-    let rest = &document[start + SECTION.len()..];
-    let after = rest.find("\n## ").map_or("", |at| &rest[at..]);
-    format!("{}{section}{after}", &document[..start])
 }
 
 async fn measure(server: &Server, shape: Shape) -> Outcome<Deletion> {
@@ -409,11 +397,16 @@ fn tables(deletions: &[Deletion]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::with_section;
+    use super::{COMMAND, SECTION, with_section};
 
     #[test]
     fn a_section_is_added_replaced_and_leaves_others_alone() {
-        let once = with_section("# Benchmarks\n\n## Notes\n\nx\n", "first\n");
+        let once = with_section(
+            "# Benchmarks\n\n## Notes\n\nx\n",
+            SECTION,
+            COMMAND,
+            "first\n",
+        );
         assert!(
             once.starts_with("# Benchmarks\n\n## Notes\n\nx\n\n## Deletions\n"),
             "{once}"

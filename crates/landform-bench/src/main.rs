@@ -1,6 +1,6 @@
 //! `landform-bench`: measures the real binary, beside a real etcd on the same disk.
 //!
-//! Reading order: `api.rs`, `gc.rs` and `engine/` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
+//! Reading order: `api.rs`, `gc.rs`, `engine/` and `landscape/` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
 //! start what is measured; `client.rs` and `load.rs` drive it; `disk.rs`, `writes.rs`, `reads.rs`,
 //! `watches.rs` and `memory.rs` each measure one thing; `report.rs` judges and writes it down.
 
@@ -16,6 +16,7 @@ mod disk;
 mod engine;
 mod etcd;
 mod gc;
+mod landscape;
 mod load;
 mod memory;
 mod process;
@@ -47,6 +48,8 @@ enum Benchmark {
     Engine(engine::Arguments),
     /// The garbage collector: fans, chains and trees.
     Gc(gc::Arguments),
+    /// Installations: brought up, changed, taken down, found again.
+    Landscape(landscape::Arguments),
 }
 
 /// Anything that ends the benchmark early.
@@ -72,6 +75,7 @@ impl Benchmark {
             Self::Api(arguments) => arguments.quick,
             Self::Engine(arguments) => arguments.quick,
             Self::Gc(arguments) => arguments.quick,
+            Self::Landscape(arguments) => arguments.quick,
         }
     }
 
@@ -80,6 +84,7 @@ impl Benchmark {
             Self::Api(arguments) => api::run(arguments).await,
             Self::Engine(arguments) => engine::run(arguments).await,
             Self::Gc(arguments) => gc::run(arguments).await,
+            Self::Landscape(arguments) => landscape::run(arguments).await,
         }
     }
 }

@@ -37,19 +37,37 @@ pub(crate) struct Figure {
 pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
+    /// Nobody asked for it, and it helps to understand the others.
+    None,
 }
 
 impl Figure {
     pub(crate) fn line(&self) -> String {
+        let Self { what, unit, .. } = self;
+        let reached = number(self.reached);
         let (sign, goal, met) = match self.goal {
             Goal::AtLeast(goal) => ("≥", goal, self.reached >= goal),
             Goal::AtMost(goal) => ("≤", goal, self.reached <= goal),
+            Goal::None => return format!("| {what} | | {reached} {unit} | |"),
         };
         let verdict = if met { "met" } else { "**missed**" };
-        let Self { what, unit, .. } = self;
-        let (goal, reached) = (number(goal), number(self.reached));
+        let goal = number(goal);
         format!("| {what} | {sign} {goal} {unit} | {reached} {unit} | {verdict} |")
     }
+}
+
+/// A document with one of its sections replaced, or added at its end.
+pub(crate) fn with_section(document: &str, title: &str, command: &str, text: &str) -> String {
+    let heading = format!("\n## {title}\n");
+    let section = format!(
+        "{heading}\nWritten by `{command}`: through the API, on the embedded store with fsync on.\n\n{text}"
+    );
+    let Some(start) = document.find(&heading) else {
+        return format!("{}\n{section}", document.trim_end());
+    };
+    let rest = &document[start + heading.len()..];
+    let after = rest.find("\n## ").map_or("", |at| &rest[at..]);
+    format!("{}{section}{after}", &document[..start])
 }
 
 /// Three digits that count, and separators between thousands.

@@ -1,7 +1,7 @@
 //! The functions that templates of blueprints have beside the library: files, and OCI references.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use landform_template::{Environment, Template};
 use serde_json::{Value, json};
@@ -35,17 +35,16 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 ];
 
 /// The environment of all templates of a blueprint.
-pub(crate) fn environment(
-    files: &Arc<Files>,
-    templates: &Arc<BTreeMap<String, Arc<Template>>>,
-) -> Environment {
+pub(crate) fn environment(files: &Arc<Files>) -> Environment {
     let mut environment = Environment::default();
     for (name, reason) in UNSUPPORTED {
         environment = environment.with_function(name, |_| Err((*reason).to_owned()));
     }
     let readable = Arc::clone(files);
     let listable = Arc::clone(files);
-    let (included, unread) = (Arc::clone(templates), Arc::clone(files));
+    let included = Arc::clone(files);
+    // A file that is included in a loop is read once.
+    let known: Mutex<BTreeMap<String, Arc<Template>>> = Mutex::default();
     environment
         .with_function("readFile", move |arguments| read_file(&readable, arguments))
         .with_function("readDir", move |arguments| {
@@ -63,13 +62,15 @@ pub(crate) fn environment(
         })
         .with_includes(move |path| {
             let path = path.trim_start_matches("./").trim_start_matches('/');
-            if let Some(template) = included.get(path) {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(template) = known.get(path) {
                 return Ok(Arc::clone(template));
             }
-            let text = file_text(&unread, path)?;
-            Template::parse(path, text)
-                .map(Arc::new)
-                .map_err(|error| error.summary())
+            let text = file_text(&included, path)?;
+            let template = Template::parse(path, text).map_err(|error| error.summary())?;
+            let template = Arc::new(template);
+            known.insert(path.to_owned(), Arc::clone(&template));
+            Ok(template)
         })
 }
 

@@ -86,7 +86,7 @@ impl Blueprint {
             .for_each(|problem| source.add(problem));
 
         let files = Arc::new(files);
-        let environment = functions::environment(&files, &Arc::default());
+        let environment = functions::environment(&files);
         let mut templates = BTreeMap::new();
         let sections = [
             (Section::Imports, &definition.import_executions),
@@ -183,6 +183,12 @@ impl Blueprint {
         input: &Input,
     ) -> Result<Rendered<Vec<DeployItemTemplate>>, BlueprintError> {
         items::render(self, input)
+    }
+
+    /// The nested installations of `blueprint.yaml` and of its files, without those of executors.
+    #[must_use]
+    pub fn written_subinstallations(&self) -> &[SubinstallationTemplate] {
+        &self.subinstallations
     }
 
     /// The nested installations: those of `blueprint.yaml`, then those of executors. Imports that come

@@ -5,10 +5,13 @@
 //! (`docs/writing-a-deployer.md`). [`DeployItems`] keeps the contract for all of them: it takes items up,
 //! calls the deployer, writes status and exports, and watches over items whose deployer is somewhere else.
 
+pub mod command;
 mod deployer;
 mod items;
+mod local;
 pub mod manifest;
 pub mod mock;
+pub mod process;
 
 pub use deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget, Wake};
 pub use items::DeployItems;

@@ -17,6 +17,9 @@ use crate::value::Value;
 /// What Go prints for nothing.
 const NO_VALUE: &str = "<no value>";
 
+/// What a function of the caller costs: it may look at more than its arguments.
+const STEPS_OF_AN_EXTRA_FUNCTION: usize = 100;
+
 pub(crate) fn render(
     template: &Template,
     data: &Json,
@@ -407,6 +410,7 @@ impl<'a> Evaluator<'a> {
         }
         if let Some(function) = self.run.environment.functions.get(name) {
             let run = self.run;
+            at(span, run.work(STEPS_OF_AN_EXTRA_FUNCTION))?;
             let json = arguments.iter().map(|argument| to_json(run, argument));
             let json = at(span, json.collect::<Answer<Vec<_>>>())?;
             let answer = function(&json)
@@ -443,6 +447,8 @@ impl<'a> Evaluator<'a> {
         };
         let template = at(span, find(path).map_err(Problem::value))?;
         at(span, self.run.enter())?;
+        // Reading and checking it takes time, also when little of it runs.
+        at(span, self.run.work(template.text.len() / 16))?;
         let output = run_template(self.run, &template, data.clone()).map_err(Stop::Elsewhere)?;
         self.run.leave();
         at(span, self.run.text(output))

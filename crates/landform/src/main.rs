@@ -6,6 +6,7 @@
     reason = "a command line prints"
 )]
 
+mod blueprint;
 mod data_dir;
 mod delete;
 mod engine;
@@ -42,6 +43,9 @@ enum Command {
     Delete(delete::DeleteArgs),
     /// Runs reconcilers against another API: a cluster's, or another Landform's.
     Engine(engine::EngineArgs),
+    /// Checks and renders blueprints, without a server.
+    #[command(subcommand)]
+    Blueprint(blueprint::BlueprintCommand),
     /// Looks after the data on disk: check, backup, restore, compact.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Delete(args) => delete::run(args),
         Command::Engine(args) => engine::run(args),
+        Command::Blueprint(command) => blueprint::run(command),
         Command::Store(command) => store::run(command),
     };
     match result {

@@ -151,3 +151,28 @@ pub(crate) fn now_ms() -> u64 {
     use landform_engine::Clock as _;
     landform_engine::SystemClock.now_ms()
 }
+
+/// A data directory. What a test has started in there must not stay when it fails.
+pub(crate) struct DataDirectory(tempfile::TempDir);
+
+impl DataDirectory {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.0.path()
+    }
+}
+
+impl Drop for DataDirectory {
+    fn drop(&mut self) {
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let directory = std::fs::read_link(entry.path().join("cwd"));
+            if directory.is_ok_and(|directory| directory.starts_with(self.path())) {
+                let mut kill = std::process::Command::new("kill");
+                let _ = kill.arg("-9").arg(entry.file_name()).status();
+            }
+        }
+    }
+}

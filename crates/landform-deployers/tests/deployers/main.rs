@@ -8,4 +8,6 @@
 
 mod contract;
 mod harness;
+mod local;
 mod manifest;
+mod shop;

@@ -1,13 +1,16 @@
 //! Everything that reconciles in this process: hooks, installations, executions, deploy items.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kube::Client;
 use landform_api::landscaper::definition;
 use landform_controllers::landscape::{self, Blueprints};
 use landform_deployers::DeployItems;
+use landform_deployers::command::CommandDeployer;
+use landform_deployers::manifest::ManifestDeployer;
 use landform_deployers::mock::Mock;
+use landform_deployers::process::ProcessDeployer;
 use landform_engine::{Engine, definitions, hooks};
 
 use crate::AnyError;
@@ -32,16 +35,21 @@ pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// Starts the engine with all reconcilers.
+/// Starts the engine with all reconcilers. Deployers keep what belongs to them in the data directory.
 pub(crate) fn start(
     client: Client,
     registry: prometheus::Registry,
+    data_dir: &Path,
     args: ControllerArgs,
 ) -> Result<Engine, AnyError> {
     let (installations, executions) = landscape::reconcilers(Blueprints::new(args.blueprints));
     let mut items = DeployItems::new();
     if !args.without_deployers {
-        items = items.with(Mock);
+        items = items
+            .with(Mock)
+            .with(ManifestDeployer::new())
+            .with(ProcessDeployer::new(data_dir))
+            .with(CommandDeployer::new(data_dir));
     }
     let wake = items.wake();
     let engine = Engine::builder(client)

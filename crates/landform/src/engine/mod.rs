@@ -5,7 +5,7 @@ mod listener;
 mod view;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use controllers::{ControllerArgs, install_kinds};
 
-use crate::AnyError;
 use crate::logging::{self, LogFormat};
+use crate::{AnyError, data_dir};
 
 /// When the engine is told to stop, runs get this long to return.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -37,6 +37,9 @@ pub(crate) struct EngineArgs {
     /// Where metrics and the engine's view can be read; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7444")]
     listen: SocketAddr,
+    /// Where deployers keep what belongs to them [default: landform under the user's data home].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     #[command(flatten)]
     controllers: ControllerArgs,
     /// How log lines look.
@@ -47,10 +50,11 @@ pub(crate) struct EngineArgs {
 /// The engine in the process of the API server: no socket between them.
 pub(crate) fn start_in_process(
     server: &ApiServer,
+    data_dir: &Path,
     args: ControllerArgs,
 ) -> Result<Engine, AnyError> {
     let client = client_in_process(server);
-    let engine = controllers::start(client, server.metrics_registry(), args)?;
+    let engine = controllers::start(client, server.metrics_registry(), data_dir, args)?;
     server.mount("engine", Arc::new(view::EngineView(engine.clone())));
     Ok(engine)
 }
@@ -77,7 +81,8 @@ async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     let client = connect(args.kubeconfig, args.context).await?;
     let registry = prometheus::Registry::new();
     install_kinds(&client).await?;
-    let engine = controllers::start(client, registry.clone(), args.controllers)?;
+    let data_dir = data_dir::resolve(args.data_dir)?;
+    let engine = controllers::start(client, registry.clone(), &data_dir, args.controllers)?;
     let (address, listening) = listener::listen(args.listen, engine.clone(), registry).await?;
     println!("landform engine ready: http://{address}/engine http://{address}/metrics");
     tokio::select! {

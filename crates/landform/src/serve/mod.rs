@@ -102,7 +102,11 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
     let engine = if args.without_engine {
         None
     } else {
-        Some(engine::start_in_process(&server, args.controllers)?)
+        Some(engine::start_in_process(
+            &server,
+            &data_dir,
+            args.controllers,
+        )?)
     };
     let house = tokio::spawn(server.clone().keep_house());
     let collector = tokio::spawn(collector(&server).run());

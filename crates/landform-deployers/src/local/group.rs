@@ -1,0 +1,118 @@
+//! Ends programs together with all that they have started.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use rustix::process::Signal;
+use tokio::time::{Instant, timeout_at};
+
+use super::table::members;
+use super::{Handle, Identity, Mark};
+use crate::DeployError;
+
+/// A killed process is gone within this time, unless the system holds it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A program and all that it has started.
+pub(crate) struct Group {
+    /// The program. Its number is that of the process group.
+    pub(crate) leader: Option<Identity>,
+    /// What all of them have in their environment; without one only the process group counts.
+    pub(crate) mark: Option<Mark>,
+}
+
+impl Group {
+    /// The process group of a child that nobody has waited for.
+    pub(crate) fn of_leader(leader: Identity) -> Self {
+        Self {
+            leader: Some(leader),
+            mark: None,
+        }
+    }
+
+    /// All that has a mark.
+    pub(crate) fn marked(mark: Mark) -> Self {
+        Self {
+            leader: None,
+            mark: Some(mark),
+        }
+    }
+
+    /// Whether none of them is left.
+    #[cfg(test)]
+    pub(crate) fn is_gone(&self) -> bool {
+        self.members().is_empty()
+    }
+
+    fn members(&self) -> Vec<Handle> {
+        members(self.leader.as_ref(), self.mark.as_ref())
+    }
+
+    /// Sends a signal to all of them, waits until they have ended, and kills what is left after the grace period.
+    ///
+    /// # Errors
+    /// When some can't be killed.
+    pub(crate) async fn stop(&self, signal: Signal, grace: Duration) -> Result<(), DeployError> {
+        let now = Instant::now();
+        let end = now.checked_add(grace).unwrap_or(now);
+        let mut told = BTreeSet::new();
+        loop {
+            let members = self.members();
+            if members.is_empty() {
+                return Ok(());
+            }
+            for member in &members {
+                let identity = member.identity();
+                if told.insert((identity.pid, identity.start_time)) {
+                    // It fails when it has just ended.
+                    let _ = member.send(signal);
+                }
+            }
+            if timeout_at(end, join_all(members.iter().map(Handle::ended)))
+                .await
+                .is_err()
+            {
+                return self.kill().await;
+            }
+        }
+    }
+
+    /// Kills all of them, and waits until they are gone.
+    ///
+    /// # Errors
+    /// When some can't be killed.
+    pub(crate) async fn kill(&self) -> Result<(), DeployError> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let members = self.members();
+            if members.is_empty() {
+                return Ok(());
+            }
+            for member in &members {
+                let _ = member.send(Signal::KILL);
+            }
+            if timeout_at(end, join_all(members.iter().map(Handle::ended)))
+                .await
+                .is_err()
+            {
+                let numbers: Vec<String> = members
+                    .iter()
+                    .map(|member| member.identity().pid.to_string())
+                    .collect();
+                return Err(DeployError::transient(
+                    "Stop",
+                    "StillRunning",
+                    format!("processes {} can't be killed", numbers.join(", ")),
+                ));
+            }
+        }
+    }
+
+    /// Kills all of them without waiting: for when nobody is there to wait.
+    pub(crate) fn kill_now(&self) {
+        for member in self.members() {
+            let _ = member.send(Signal::KILL);
+        }
+    }
+}

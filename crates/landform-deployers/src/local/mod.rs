@@ -1,0 +1,21 @@
+//! What the deployers that start programs on this machine share.
+
+mod changes;
+mod environment;
+mod field;
+mod files;
+mod group;
+mod hidden;
+mod lock;
+mod table;
+
+pub(crate) use changes::Changes;
+pub(crate) use environment::{environment, read_command, read_environment};
+pub(crate) use field::Field;
+pub(crate) use files::{
+    Files, is_inside, private_directory, read_files, write_all, write_atomically,
+};
+pub(crate) use group::Group;
+pub(crate) use hidden::Hidden;
+pub(crate) use lock::StartLock;
+pub(crate) use table::{Handle, Identity, MARK, Mark, leaders};

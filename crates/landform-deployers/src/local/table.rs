@@ -1,0 +1,270 @@
+//! The processes of this machine, and which of them are ours.
+//!
+//! The number of a process says little: when it has ended another one may get it. A process is known by its
+//! number and the time at which it was started, within one boot of the machine. Before a signal is sent, a
+//! descriptor of the process is opened and then the process looked at: the descriptor stays with the process that
+//! was seen, so a signal sent through it never reaches a stranger.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+use tokio::io::unix::AsyncFd;
+
+use super::changes::watched;
+
+/// The variable by which programs that Landform started are found again: `<uid of the item>-<attempt>`.
+pub(crate) const MARK: &str = "LANDFORM_ITEM";
+
+/// One process, for as long as the machine is up and longer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Identity {
+    pub(crate) pid: i32,
+    /// In clock ticks since the machine was started.
+    pub(crate) start_time: u64,
+    pub(crate) boot_id: String,
+}
+
+impl Identity {
+    /// The process that has this number now; none when it has ended.
+    pub(crate) fn now(pid: i32) -> Option<Self> {
+        let seen = Seen::of(pid).filter(|seen| !seen.ended)?;
+        let (start_time, boot_id) = (seen.start_time, boot_id()?);
+        Some(Self {
+            pid,
+            start_time,
+            boot_id,
+        })
+    }
+
+    /// A child of ours that nobody has waited for, so that its number is its own even if it has ended.
+    pub(crate) fn of_child(pid: i32) -> Option<Self> {
+        let (start_time, boot_id) = (Seen::of(pid)?.start_time, boot_id()?);
+        Some(Self {
+            pid,
+            start_time,
+            boot_id,
+        })
+    }
+
+    /// Whether its number is still its own: it runs, or nobody has asked yet how it ended.
+    fn holds_its_number(&self) -> bool {
+        Some(&self.boot_id) == boot_id().as_ref()
+            && Seen::of(self.pid).is_some_and(|seen| seen.start_time == self.start_time)
+    }
+}
+
+/// Which boot of the machine this is.
+fn boot_id() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// What `/proc/PID/stat` says about a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    pid: i32,
+    group: i32,
+    start_time: u64,
+    ended: bool,
+}
+
+impl Seen {
+    fn of(pid: i32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// `PID (NAME) STATE PARENT GROUP …`, and the name may hold anything.
+    fn parse(text: &str) -> Option<Self> {
+        let pid = text.split_once(' ')?.0.parse().ok()?;
+        let mut fields = text.rsplit_once(") ")?.1.split(' ');
+        let state = fields.next()?;
+        let group = fields.nth(1)?.parse().ok()?;
+        let start_time = fields.nth(16)?.parse().ok()?;
+        let ended = matches!(state, "Z" | "X" | "x");
+        Some(Self {
+            pid,
+            group,
+            start_time,
+            ended,
+        })
+    }
+
+    /// All processes that have not ended, but for Landform itself.
+    fn all() -> Vec<Self> {
+        let own = i32::try_from(std::process::id()).ok();
+        let names = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let seen = numbers.filter(|pid| Some(*pid) != own).filter_map(Self::of);
+        seen.filter(|seen| !seen.ended).collect()
+    }
+}
+
+/// What programs of one item have in their environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Of one attempt.
+    Attempt(String),
+    /// Of any attempt.
+    Item(String),
+}
+
+impl Mark {
+    /// The mark of one attempt.
+    pub(crate) fn attempt(uid: &str, attempt: u64) -> Self {
+        Self::Attempt(format!("{uid}-{attempt}"))
+    }
+
+    /// The marks of all attempts.
+    pub(crate) fn item(uid: &str) -> Self {
+        Self::Item(format!("{uid}-"))
+    }
+
+    /// What stands in the variable.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Attempt(text) | Self::Item(text) => text,
+        }
+    }
+
+    fn fits(&self, value: &[u8]) -> bool {
+        match self {
+            Self::Attempt(text) => value == text.as_bytes(),
+            Self::Item(text) => {
+                let attempt = value.strip_prefix(text.as_bytes());
+                attempt.is_some_and(|rest| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit))
+            }
+        }
+    }
+
+    fn is_on(&self, pid: i32) -> bool {
+        // What can't be read belongs to another user or has just ended.
+        let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        variables.split(|byte| *byte == 0).any(|variable| {
+            let value = variable.strip_prefix(MARK.as_bytes());
+            value
+                .and_then(|value| value.strip_prefix(b"="))
+                .is_some_and(|value| self.fits(value))
+        })
+    }
+}
+
+/// The processes with a mark that were started by Landform, and not by others of them.
+pub(crate) fn leaders(mark: &Mark) -> Vec<Identity> {
+    let seen = Seen::all().into_iter();
+    let seen = seen.filter(|seen| seen.pid == seen.group && mark.is_on(seen.pid));
+    let mut leaders: Vec<Identity> = seen.filter_map(|seen| Identity::now(seen.pid)).collect();
+    leaders.sort_by_key(|leader| (leader.start_time, leader.pid));
+    leaders
+}
+
+/// What is ours: processes with a mark, wherever they are, and those in the leader's process group for as long
+/// as the leader's number, which is the group's, is its own.
+pub(super) fn members(leader: Option<&Identity>, mark: Option<&Mark>) -> Vec<Handle> {
+    let group = leader.filter(|leader| leader.holds_its_number());
+    let ours = |seen: &Seen| {
+        group.is_some_and(|group| group.pid == seen.group)
+            || mark.is_some_and(|mark| mark.is_on(seen.pid))
+    };
+    let seen = Seen::all().into_iter().filter(ours);
+    let identities = seen.filter_map(|seen| {
+        let (pid, start_time, boot_id) = (seen.pid, seen.start_time, boot_id()?);
+        Some(Identity {
+            pid,
+            start_time,
+            boot_id,
+        })
+    });
+    identities
+        .filter_map(|identity| Handle::open(&identity))
+        .collect()
+}
+
+/// A process that runs, or did when it was opened.
+pub(crate) struct Handle {
+    identity: Identity,
+    descriptor: AsyncFd<OwnedFd>,
+}
+
+impl Handle {
+    /// The process; none when it has ended, whoever has its number now.
+    pub(crate) fn open(identity: &Identity) -> Option<Self> {
+        let descriptor = pidfd_open(Pid::from_raw(identity.pid)?, PidfdFlags::NONBLOCK).ok()?;
+        // The order matters: what is seen now is what the descriptor is of, or that has ended.
+        if Identity::now(identity.pid).as_ref() != Some(identity) {
+            return None;
+        }
+        let descriptor = watched(descriptor).ok()?;
+        let identity = identity.clone();
+        Some(Self {
+            identity,
+            descriptor,
+        })
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Sends a signal to this very process.
+    pub(crate) fn send(&self, signal: Signal) -> io::Result<()> {
+        Ok(pidfd_send_signal(self.descriptor.get_ref(), signal)?)
+    }
+
+    /// Resolves when it has ended.
+    pub(crate) async fn ended(&self) {
+        // It fails only when the runtime is going down.
+        let _ = self.descriptor.readable().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_can_hold_anything() {
+        let text = "42 (a) S (b)) R 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9876 1 2 3";
+        let seen = Seen {
+            pid: 42,
+            group: 7,
+            start_time: 9876,
+            ended: false,
+        };
+        assert_eq!(Seen::parse(text), Some(seen));
+        assert_eq!(Seen::parse("42 (a"), None);
+    }
+
+    #[test]
+    fn a_mark_fits_its_own_item_only() {
+        for (mark, value, fits) in [
+            (Mark::attempt("a", 1), "a-1", true),
+            (Mark::attempt("a", 1), "a-11", false),
+            (Mark::item("a"), "a-11", true),
+            (Mark::item("a"), "a-", false),
+            (Mark::item("a"), "a-b-1", false),
+            (Mark::item("a-b"), "a-b-1", true),
+        ] {
+            assert_eq!(mark.fits(value.as_bytes()), fits, "{mark:?} {value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_with_another_start_time_is_a_stranger() {
+        let own = Identity::now(i32::try_from(std::process::id()).unwrap()).unwrap();
+        assert!(Handle::open(&own).is_some());
+        let later = Identity {
+            start_time: own.start_time + 1,
+            ..own.clone()
+        };
+        assert!(Handle::open(&later).is_none());
+        let before_reboot = Identity {
+            boot_id: "another".into(),
+            ..own
+        };
+        assert!(Handle::open(&before_reboot).is_none());
+    }
+}

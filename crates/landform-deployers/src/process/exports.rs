@@ -1,0 +1,63 @@
+//! What a process exports once it is ready.
+
+use std::fs;
+use std::path::Path;
+
+use landform_api::jsonpath::JsonPath;
+use landform_yaml::Limits;
+use serde_json::{Map, Value};
+
+use super::config::{Configuration, Export};
+use super::record::Item;
+
+/// A file may be so long.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// All exports, from the answer of the probe too.
+///
+/// # Errors
+/// Which export is missing, and why.
+pub(crate) fn collect(
+    item: &Item,
+    configuration: &Configuration,
+    answer: Option<&Value>,
+) -> Result<Map<String, Value>, String> {
+    let mut exports = Map::new();
+    for (name, export) in &configuration.exports {
+        let value = match export {
+            Export::Static(value) => Ok(value.0.clone()),
+            Export::File { path, select } => from_file(&item.work().join(path), select.as_ref()),
+            Export::Probe { select } => answer
+                .ok_or_else(|| "the readiness probe did not answer with JSON".to_owned())
+                .and_then(|answer| one(select, answer)),
+        };
+        let value = value.map_err(|why| format!("its export {name} is missing: {why}"))?;
+        exports.insert(name.clone(), value);
+    }
+    Ok(exports)
+}
+
+/// The text of a file without the line's end, or something in a file of JSON or YAML.
+fn from_file(path: &Path, select: Option<&JsonPath>) -> Result<Value, String> {
+    let length = fs::metadata(path)
+        .map_err(|error| format!("the file can't be read: {error}"))?
+        .len();
+    if length > FILE_BYTES {
+        return Err("the file is too long".to_owned());
+    }
+    let text =
+        fs::read_to_string(path).map_err(|error| format!("the file can't be read: {error}"))?;
+    let Some(select) = select else {
+        return Ok(Value::String(
+            text.trim_end_matches(['\r', '\n']).to_owned(),
+        ));
+    };
+    let document = landform_yaml::parse_one(&text, &Limits::default())
+        .map_err(|_| "the file is neither JSON nor YAML".to_owned())?;
+    one(select, &document)
+}
+
+fn one(select: &JsonPath, document: &Value) -> Result<Value, String> {
+    let found = select.first(document).cloned();
+    found.ok_or_else(|| "the path leads to nothing".to_owned())
+}

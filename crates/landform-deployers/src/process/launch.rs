@@ -1,0 +1,176 @@
+//! Starts a process so that it outlives Landform, and is found again.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tokio::process::{Child, Command};
+
+use super::config::{Configuration, Launch};
+use super::record::{Instance, Item};
+use crate::DeployError;
+use crate::local::{Identity, MARK, StartLock, environment, private_directory, write_all};
+
+/// A process that was just started.
+pub(crate) struct Launched {
+    pub(crate) instance: Instance,
+    pub(crate) child: Child,
+}
+
+/// Writes the files and starts the process. Nothing is waited for in between, so it can't be cancelled half way.
+///
+/// The process leads a group of its own and writes its output into a file by itself: neither Landform's end nor
+/// its absence is anything to it.
+pub(crate) fn launch(
+    item: &Item,
+    configuration: &Configuration,
+    hash: &str,
+) -> Result<Launched, DeployError> {
+    prepare(item, &configuration.launch)?;
+    let log = open_log(item).map_err(|error| not_started("NotWritten", "the log", &error))?;
+    let log_start = log.metadata().map_or(0, |log| log.len());
+    let _starting = StartLock::take(&item.directory)
+        .map_err(|error| not_started("NotWritten", "the lock", &error))?;
+    let attempt = item.change(|record| {
+        record.attempts += 1;
+        record.finished = None;
+        record.instances.push(Instance {
+            attempt: record.attempts,
+            hash: hash.to_owned(),
+            process: None,
+            log_start,
+            ready: false,
+            stop: configuration.stop,
+        });
+        record.attempts
+    })?;
+    let started = start(item, &configuration.launch, attempt, log);
+    let (child, process) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            item.forget(attempt)?;
+            return Err(error);
+        }
+    };
+    item.change_instance(attempt, |instance| instance.process = Some(process))?;
+    let instance = item.instance(attempt);
+    let instance = instance.ok_or_else(|| {
+        DeployError::transient("Start", "NotRecorded", "the process was not recorded")
+    })?;
+    Ok(Launched { instance, child })
+}
+
+fn start(
+    item: &Item,
+    launch: &Launch,
+    attempt: u64,
+    log: File,
+) -> Result<(Child, Identity), DeployError> {
+    let errors = log
+        .try_clone()
+        .map_err(|error| not_started("NotWritten", "the log", &error))?;
+    let child = command(item, launch, &launch.command, attempt)?
+        .stdout(log)
+        .stderr(errors)
+        .spawn()
+        .map_err(|error| not_started("NotStarted", "config.command[0]", &error))?;
+    let pid = child.id().and_then(|id| i32::try_from(id).ok());
+    // Nobody has waited for it yet, so even if it has ended its number is its own.
+    let process = pid.and_then(Identity::of_child);
+    let process = process.ok_or_else(|| {
+        let error = io::Error::other("it is not in the table of processes");
+        not_started("NotStarted", "config.command[0]", &error)
+    })?;
+    Ok((child, process))
+}
+
+/// A command with the item's environment, in its directory.
+pub(crate) fn command(
+    item: &Item,
+    launch: &Launch,
+    words: &[String],
+    attempt: u64,
+) -> Result<Command, DeployError> {
+    let directory = working_directory(item, launch);
+    if !directory.is_dir() {
+        let message = "config.workingDirectory: there is no such directory";
+        return Err(DeployError::configuration("InvalidConfiguration", message));
+    }
+    let (program, arguments) = words.split_first().ok_or_else(|| {
+        DeployError::configuration("InvalidConfiguration", "config.command: names no program")
+    })?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(environment(&launch.environment))
+        .env(MARK, item.mark(attempt).text())
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .process_group(0);
+    Ok(command)
+}
+
+fn working_directory(item: &Item, launch: &Launch) -> PathBuf {
+    let work = item.work();
+    // An absolute path replaces the directory that it is joined to.
+    launch
+        .working_directory
+        .as_ref()
+        .map_or(work.clone(), |path| work.join(path))
+}
+
+/// Writes the files of the process, and removes those of its predecessor that it doesn't have.
+fn prepare(item: &Item, launch: &Launch) -> Result<(), DeployError> {
+    let files = |error: io::Error| not_started("NotWritten", "config.files", &error);
+    if launch
+        .working_directory
+        .as_ref()
+        .is_some_and(|path| !path.starts_with('/'))
+    {
+        private_directory(&working_directory(item, launch)).map_err(files)?;
+    }
+    let record = item.record();
+    let kept: Vec<String> = launch.files.keys().cloned().collect();
+    // Noted before they are written, so that each file that was written is noted.
+    let all = || {
+        record
+            .files
+            .iter()
+            .chain(&kept)
+            .cloned()
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    item.change(|record| record.files = all().into_iter().collect())?;
+    write_all(&item.work(), &launch.files).map_err(files)?;
+    for path in record
+        .files
+        .iter()
+        .filter(|path| !launch.files.contains_key(*path))
+    {
+        // One that is gone is fine, one that became a directory is the process's own.
+        let _ = fs::remove_file(item.work().join(path));
+    }
+    item.change(|record| record.files = kept)
+}
+
+fn open_log(item: &Item) -> io::Result<File> {
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(item.log())
+}
+
+/// It may work the next time, for instance when a program is being replaced; names no value.
+fn not_started(reason: &str, what: &str, error: &io::Error) -> DeployError {
+    let message = format!("{what}: {error}");
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+            DeployError::configuration(reason, message)
+        }
+        _ => DeployError::transient("Start", reason, message),
+    }
+}

@@ -1,0 +1,153 @@
+//! `landform.dev/process`: a process on this machine, started, looked after and replaced.
+//!
+//! A process goes on when Landform ends, and is taken up again when it starts. `docs/deployers/process.md` has the
+//! configuration.
+//!
+//! - `config` is what people write and `read` reads, `record` what is noted on disk, `launch` starts a process;
+//! - `supervisor` looks after one, `logs` after its output;
+//! - `readiness` and `exports` ask it; `rollout` puts all of that in order.
+
+mod config;
+mod exports;
+mod launch;
+mod logs;
+mod read;
+mod readiness;
+mod record;
+mod rollout;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::{DeployError, Deployed, Deployer, Job, Kept};
+use config::Configuration;
+use record::Item;
+use rollout::Slot;
+use supervisor::Notify;
+
+/// Deploys processes.
+pub struct ProcessDeployer {
+    directory: PathBuf,
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
+}
+
+impl ProcessDeployer {
+    /// The type of its deploy items.
+    pub const KIND: &str = "landform.dev/process";
+
+    /// Keeps what belongs to processes in `processes` of Landform's data directory.
+    #[must_use]
+    pub fn new(data_directory: impl AsRef<Path>) -> Self {
+        let directory = data_directory.as_ref().join("processes");
+        // Processes run in directories of their own, where a relative path would lead elsewhere.
+        let directory = std::path::absolute(&directory).unwrap_or(directory);
+        Self {
+            directory,
+            slots: Mutex::new(HashMap::new()),
+        }
+    }
+
+    fn path(&self, uid: &str) -> Result<PathBuf, DeployError> {
+        if crate::local::is_inside(uid) && !uid.contains('/') {
+            return Ok(self.directory.join(uid));
+        }
+        Err(DeployError::transient(
+            "Start",
+            "NoUid",
+            "the item has no uid",
+        ))
+    }
+
+    fn slot(&self, uid: &str) -> Result<Arc<Slot>, DeployError> {
+        let mut slots = self.slots.lock();
+        if let Some(slot) = slots.get(uid) {
+            return Ok(Arc::clone(slot));
+        }
+        let slot = Arc::new(Slot::new(Item::open(self.path(uid)?, uid)?));
+        slots.insert(uid.to_owned(), Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    /// Ends all processes of an item and removes its directory.
+    async fn take_away(&self, uid: &str) -> Result<(), DeployError> {
+        let path = self.path(uid)?;
+        let known = self.slots.lock().get(uid).cloned();
+        let slot = known.unwrap_or_else(|| Arc::new(Slot::new(Item::at(path.clone(), uid))));
+        slot.remove().await?;
+        self.slots.lock().remove(uid);
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let message = format!("the item's directory can't be removed: {error}");
+                Err(DeployError::transient("Remove", "NotRemoved", message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn notify(job: &Job<'_>) -> Notify {
+    let (namespace, name) = job.name();
+    let (namespace, name, wake) = (namespace.to_owned(), name.to_owned(), job.wake.clone());
+    Arc::new(move || wake.item(&namespace, &name))
+}
+
+impl Deployer for ProcessDeployer {
+    fn kind(&self) -> &str {
+        Self::KIND
+    }
+
+    fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
+        Box::pin(async move {
+            let configuration = Configuration::read(job.spec.config.as_ref())?;
+            let slot = self.slot(job.uid())?;
+            if job.status.provider_status.is_none() {
+                job.remember(&json!({"log": slot.item.log()})).await?;
+            }
+            let report = job
+                .or_cancelled(slot.deploy(configuration, notify(job)))
+                .await??;
+            Ok(Deployed {
+                provider_status: Some(report.provider_status()),
+                exports: (!report.exports.is_empty()).then_some(report.exports),
+                keep_after: None,
+            })
+        })
+    }
+
+    fn remove<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
+        Box::pin(async move { job.or_cancelled(self.take_away(job.uid())).await? })
+    }
+
+    fn keep<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Kept, DeployError>> {
+        Box::pin(async move {
+            let configuration = Configuration::read(job.spec.config.as_ref())?;
+            let slot = self.slot(job.uid())?;
+            let kept = job
+                .or_cancelled(slot.keep(configuration, notify(job)))
+                .await??;
+            let status = slot.provider_status();
+            if kept == Kept::Fine && status.is_some() && status != job.status.provider_status {
+                job.remember(&status.unwrap_or_default()).await?;
+            }
+            Ok(kept)
+        })
+    }
+
+    fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
+        Box::pin(async move {
+            job.or_cancelled(self.slot(job.uid())?.stop()).await??;
+            self.slots.lock().remove(job.uid());
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,8 @@
+//! Real processes: `sh` and `python3`.
+
+mod adoption;
+mod bench;
+mod crash;
+mod lifecycle;
+mod probes;
+mod replacement;
