@@ -73,7 +73,12 @@ pub(super) async fn until<T>(
         let mut is_known = false;
         let mut failures = 0;
         while let Some(event) = events.next().await {
-            failures = if event.is_err() { failures + 1 } else { 0 };
+            failures = match &event {
+                Err(_) => failures + 1,
+                // Every attempt to list begins with this, before anything was answered.
+                Ok(Event::Init) => failures,
+                Ok(_) => 0,
+            };
             match event {
                 Ok(Event::Init) => listed.clear(),
                 Ok(Event::InitApply(object)) => {

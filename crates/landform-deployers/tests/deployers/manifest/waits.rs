@@ -231,3 +231,22 @@ async fn an_object_that_is_being_deleted_is_created_anew_when_it_is_gone() {
     assert_eq!(*recorded, json!(live.metadata.uid));
     assert_eq!(live.data["data"], json!({"x": "1"}));
 }
+
+#[tokio::test]
+async fn a_target_that_is_lost_before_it_can_be_watched_is_told_soon() {
+    // One request of each number is the last: among them is the list with which a watch begins.
+    let lost = (0..6).map(|requests| async move {
+        let both = Both::new().await;
+        let config = json!({"manifests": [{"manifest": deployment()}]});
+        both.target.cut_after(requests);
+        both.world.hand_out("web", spec(&config)).await;
+        let told = both
+            .world
+            .until("web", |item| item.data["status"]["lastError"].is_object());
+        let told = tokio::time::timeout(std::time::Duration::from_secs(30), told).await;
+        let told = told.unwrap_or_else(|_| panic!("lost after {requests} requests, and not told"));
+        told.data["status"]["lastError"]["operation"].clone()
+    });
+    let operations = futures::future::join_all(lost).await;
+    assert!(operations.contains(&json!("Watch")), "{operations:?}");
+}
