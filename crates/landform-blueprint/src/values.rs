@@ -172,7 +172,8 @@ fn check_value(
     }
 }
 
-/// An imported target is the whole object; an exported one is what its spec will be.
+/// An imported target is the whole object. An exported one is what its spec will be, or a whole object: that
+/// is how templates see the targets of nested installations.
 fn check_target(
     side: Side,
     target_type: &str,
@@ -182,6 +183,7 @@ fn check_target(
 ) {
     let pointer = match side {
         Side::Import => "/spec/type",
+        Side::Export if value.get("type").is_none() && value.get("spec").is_some() => "/spec/type",
         Side::Export => "/type",
     };
     let shown = format!("{path}{}", pointer.replace('/', "."));
