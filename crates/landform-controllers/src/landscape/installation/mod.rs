@@ -139,16 +139,23 @@ impl Reconciler for Installations {
     }
 }
 
-/// Who must look again when an installation moved: its parent, its nested installations, and siblings that
-/// wait with their deletion until it imports nothing from them any more.
+/// Who must look again when an installation moved: its parent, its nested installations, siblings that
+/// wait with their deletion until it imports nothing from them any more, and those that export what it
+/// exports, which only one of them can.
 fn relatives(object: &DynamicObject, index: &Index) -> Vec<(Option<String>, String)> {
     let namespace = object.namespace().unwrap_or_default();
     let own = object.name_any();
     let mut names = index.children(&namespace, &own);
     names.extend(parent_of(object));
-    let before = index.facts(&namespace, &own).map(|facts| facts.imports);
-    let now = Facts::of(object).imports;
-    for given in before.into_iter().flatten().chain(now) {
+    let before = index.facts(&namespace, &own);
+    let (before, rivals) = before
+        .map(|facts| (facts.imports, facts.exports))
+        .unwrap_or_default();
+    let now = Facts::of(object);
+    for given in rivals.keys().chain(now.exports.keys()) {
+        names.extend(index.exporters(&namespace, given));
+    }
+    for given in before.into_iter().chain(now.imports) {
         let exporters = index.exporters(&namespace, &given).into_iter();
         let going = exporters.filter(|name| {
             let facts = index.facts(&namespace, name);
