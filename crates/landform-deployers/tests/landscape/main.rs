@@ -1,0 +1,12 @@
+//! Whole landscapes on the real API server, engine and collector: what people write, and what they see then.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that can't go on fails"
+)]
+
+mod errors;
+mod harness;
+mod nested;
+mod recorder;

@@ -1,0 +1,75 @@
+//! A deployer that notes what it is asked to do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use landform_deployers::{DeployError, Deployed, Deployer, Job};
+use parking_lot::Mutex;
+
+/// The type of its items. Configuration: `export` is exported, `hold: true` writes until it is stopped.
+pub(crate) const RECORDER: &str = "test.dev/recorder";
+
+/// Notes every write to its target, which is the journal.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder {
+    journal: Arc<Mutex<Vec<String>>>,
+    removal_broken: Arc<AtomicBool>,
+}
+
+impl Recorder {
+    pub(crate) fn journal(&self) -> Vec<String> {
+        self.journal.lock().clone()
+    }
+
+    /// What was noted since the last call.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.journal.lock())
+    }
+
+    pub(crate) fn break_removal(&self, broken: bool) {
+        self.removal_broken.store(broken, Ordering::SeqCst);
+    }
+
+    fn note(&self, what: &str, job: &Job<'_>) {
+        let labels = job.metadata.labels.as_ref();
+        let label =
+            labels.and_then(|labels| labels.get("execution.landscaper.gardener.cloud/name"));
+        let name = label.map_or(job.name().1, String::as_str);
+        self.journal.lock().push(format!("{what} {name}"));
+    }
+}
+
+impl Deployer for Recorder {
+    fn kind(&self) -> &str {
+        RECORDER
+    }
+
+    fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
+        Box::pin(async move {
+            let config = job.spec.config.clone().unwrap_or_default();
+            self.note("deploy", job);
+            while config["hold"] == true {
+                job.or_cancelled(tokio::time::sleep(Duration::from_millis(1)))
+                    .await?;
+                self.note("write", job);
+            }
+            Ok(Deployed {
+                exports: config["export"].as_object().cloned(),
+                ..Deployed::default()
+            })
+        })
+    }
+
+    fn remove<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
+        Box::pin(async move {
+            if self.removal_broken.load(Ordering::SeqCst) {
+                let message = "the target refuses to let it go";
+                return Err(DeployError::configuration("Refused", message));
+            }
+            self.note("remove", job);
+            Ok(())
+        })
+    }
+}
