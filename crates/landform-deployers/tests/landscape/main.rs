@@ -6,6 +6,9 @@
     reason = "a test that can't go on fails"
 )]
 
+mod abort;
+mod changes;
+mod deletion;
 mod errors;
 mod harness;
 mod nested;

@@ -1,0 +1,215 @@
+//! Taking things down: in order, and from what was recorded.
+
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+
+use crate::harness::{Landscape, OPERATION, contains, files, product, spec, text, wiring};
+
+const NAMES: [&str; 3] = ["db", "api", "web"];
+
+/// db ← api ← web.
+fn chain() -> [(&'static str, Value, Value); 3] {
+    [
+        ("db", product("db", &[], &["host"]), wiring(&[], &["host"])),
+        (
+            "api",
+            product("api", &["host"], &["url"]),
+            wiring(&["host"], &["url"]),
+        ),
+        ("web", product("web", &["url"], &[]), wiring(&["url"], &[])),
+    ]
+}
+
+async fn shop() -> Landscape {
+    let land = Landscape::new().await;
+    for (name, blueprint, rest) in chain() {
+        land.install(name, blueprint, rest).await;
+    }
+    for name in NAMES {
+        land.phase(name, "Succeeded").await;
+    }
+    land.quiet().await;
+    assert_eq!(
+        land.recorder.take(),
+        ["deploy db", "deploy api", "deploy web"]
+    );
+    land
+}
+
+/// The same three, nested.
+async fn nested_shop() -> Landscape {
+    let land = Landscape::new().await;
+    let nested = chain().map(|(name, blueprint, mut rest)| {
+        rest["name"] = name.into();
+        rest["blueprint"] = json!({"filesystem": files(blueprint)});
+        rest
+    });
+    land.install("shop", json!({"subinstallations": nested}), json!({}))
+        .await;
+    land.phase("shop", "Succeeded").await;
+    land.quiet().await;
+    land.recorder.take();
+    land
+}
+
+const ORDER: [&str; 3] = ["remove web", "remove api", "remove db"];
+
+#[tokio::test]
+async fn i31_siblings_go_in_the_order_of_their_imports() {
+    for parameters in [
+        DeleteParams::background(),
+        DeleteParams::foreground(),
+        DeleteParams::default(),
+    ] {
+        let land = shop().await;
+        let api = land.api("Installation");
+        for name in NAMES {
+            api.delete(name, &parameters).await.unwrap();
+        }
+        for name in NAMES {
+            land.gone("Installation", name).await;
+        }
+        assert_eq!(land.recorder.take(), ORDER, "{parameters:?}");
+        assert!(land.names("DataObject").await.is_empty());
+        assert!(land.names("Secret").await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn i35_nested_ones_go_in_the_order_of_their_imports() {
+    for parameters in [
+        DeleteParams::background(),
+        DeleteParams::foreground(),
+        DeleteParams::default(),
+    ] {
+        let land = nested_shop().await;
+        let api = land.api("Installation");
+        api.delete("shop", &parameters).await.unwrap();
+        land.gone("Installation", "shop").await;
+        assert_eq!(land.recorder.take(), ORDER, "{parameters:?}");
+        land.quiet().await;
+        for kind in ["Installation", "Execution", "DeployItem", "DataObject"] {
+            assert!(land.names(kind).await.is_empty(), "{kind}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn i31_an_installation_that_others_import_from_stays_and_names_them() {
+    let land = shop().await;
+    land.delete("Installation", "db").await;
+    let held = land
+        .until("Installation", "db", |object| {
+            object["status"]["waitingOn"][0]["rule"] == "I31"
+        })
+        .await;
+    assert_eq!(held["status"]["waitingOn"][0]["object"]["name"], "api");
+    contains(text(&held["status"]["lastError"]["message"]), &["api"]);
+    land.quiet().await;
+    assert!(land.recorder.journal().is_empty());
+    land.phase("web", "Succeeded").await;
+    // The importer gives the import up.
+    let (name, _, _) = &chain()[1];
+    let free = spec(product("api", &[], &["url"]), wiring(&[], &["url"]));
+    let mut free = json!({"spec": free});
+    free["spec"]["imports"] = json!({"data": null});
+    land.patch("Installation", name, free).await;
+    land.gone("Installation", "db").await;
+    land.phase("api", "Succeeded").await;
+}
+
+#[tokio::test]
+async fn i34_a_broken_blueprint_keeps_nothing_from_going() {
+    let land = shop().await;
+    for name in NAMES {
+        let broken = json!({"spec": {"blueprint": {"inline": {"filesystem": {
+            "blueprint.yaml": "imports: {{{"}}}}});
+        land.patch("Installation", name, broken).await;
+        land.phase(name, "Failed").await;
+    }
+    for name in NAMES {
+        land.delete("Installation", name).await;
+    }
+    for name in NAMES {
+        land.gone("Installation", name).await;
+    }
+    assert_eq!(land.recorder.take(), ORDER);
+}
+
+#[tokio::test]
+async fn i34_a_missing_import_and_a_changed_spec_keep_nothing_from_going() {
+    let land = Landscape::new().await;
+    land.data("port", json!(1)).await;
+    let rest = json!({
+        "context": "somewhere",
+        "imports": {"data": [{"name": "port", "dataRef": "port"}]},
+    });
+    land.create("Context", "somewhere", json!({})).await;
+    land.install("web", product("web", &["port"], &[]), rest)
+        .await;
+    land.phase("web", "Succeeded").await;
+    land.delete("DataObject", "port").await;
+    land.delete("Context", "somewhere").await;
+    land.gone("DataObject", "port").await;
+    // Not yet looked at when it is deleted.
+    let other = json!({"spec": {"imports": {"data": [{"name": "port", "dataRef": "ghost"}]}}});
+    land.patch("Installation", "web", other).await;
+    land.delete("Installation", "web").await;
+    land.gone("Installation", "web").await;
+    assert_eq!(land.recorder.take(), ["deploy web", "remove web"]);
+    assert!(land.names("Execution").await.is_empty());
+}
+
+#[tokio::test]
+async fn i32_one_that_never_ran_goes_at_once() {
+    let land = Landscape::new().await;
+    land.install(
+        "web",
+        product("web", &["port"], &[]),
+        wiring(&["port"], &[]),
+    )
+    .await;
+    land.phase("web", "PendingDependencies").await;
+    land.delete("Installation", "web").await;
+    land.gone("Installation", "web").await;
+}
+
+#[tokio::test]
+async fn i36_delete_without_uninstall_leaves_what_was_deployed() {
+    let land = nested_shop().await;
+    let key = "landscaper.gardener.cloud/delete-without-uninstall";
+    land.annotate("Installation", "shop", key, "true").await;
+    land.delete("Installation", "shop").await;
+    land.gone("Installation", "shop").await;
+    assert!(land.recorder.journal().is_empty());
+    assert!(land.names("DeployItem").await.is_empty());
+}
+
+#[tokio::test]
+async fn i35_a_removal_that_fails_is_told_at_the_root_and_tried_again_when_asked() {
+    let land = nested_shop().await;
+    land.recorder.break_removal(true);
+    land.delete("Installation", "shop").await;
+    let failed = land.phase("shop", "Failed").await;
+    contains(
+        text(&failed["status"]["lastError"]["message"]),
+        &["the target refuses to let it go"],
+    );
+    land.recorder.break_removal(false);
+    land.annotate("Installation", "shop", OPERATION, "reconcile")
+        .await;
+    land.gone("Installation", "shop").await;
+    assert_eq!(land.recorder.take(), ORDER);
+}
+
+#[tokio::test]
+async fn i30_force_takes_down_what_siblings_still_import_from() {
+    let land = shop().await;
+    land.delete("Installation", "db").await;
+    land.annotate("Installation", "db", OPERATION, "force-reconcile")
+        .await;
+    land.gone("Installation", "db").await;
+    land.quiet().await;
+    assert!(land.recorder.take().contains(&"remove db".to_owned()));
+    assert_eq!(land.names("Installation").await, ["api", "web"]);
+}
