@@ -45,6 +45,11 @@ pub trait Deployer: Send + Sync + 'static {
         Box::pin(async { Ok(Kept::Fine) })
     }
 
+    /// Whether [`Deployer::keep`] has anything to do when Landform starts.
+    fn keeps(&self) -> bool {
+        false
+    }
+
     /// Ends whatever still goes on for an item outside of calls, because it was told to abort.
     fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
         let _ = job;

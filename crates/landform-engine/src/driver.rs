@@ -2,12 +2,12 @@
 //!
 //! `intake.rs` turns what sources see into the machine's events; here is everything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::Client;
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_schedule::{Answer, Command, Event, Outcome, Report, Retry, RunId, Scheduler};
+use landform_schedule::{Answer, Command, Event, Outcome, Reason, Report, Retry, RunId, Scheduler};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -59,6 +59,8 @@ pub(crate) struct Driver {
     pub(crate) waiting_for: BTreeMap<Key, String>,
     /// Cycles that are being written into the status of their members.
     pub(crate) cycle_reports: BTreeMap<Key, cycle::Reporting>,
+    /// Objects that were listed and need no run at the start. Forgotten as soon as anything changes.
+    pub(crate) idle: BTreeSet<Key>,
     /// What the machine will be told in this step.
     pub(crate) events: Vec<Event<Key>>,
     pub(crate) stopping: CancellationToken,
@@ -224,6 +226,9 @@ impl Driver {
             } => {
                 let started = TraceEvent::Started { run, reason, phase };
                 self.note(key.clone(), started);
+                if reason == Reason::Appeared && self.idle.remove(&key) {
+                    return self.finish_idle(run, key);
+                }
                 let former_name = former_name.map(|former| former.name.to_string());
                 let Some((reconciler, resource)) = self.served(&key.kind) else {
                     return self.put_off(run);
@@ -263,6 +268,37 @@ impl Driver {
         }
     }
 
+    /// The run of an object that needs none.
+    fn finish_idle(&mut self, run: RunId, key: Key) {
+        if self.events.is_empty() {
+            self.look_again();
+        }
+        let result = RunResult::Succeeded;
+        let labels = [key.kind.kind.as_str(), result.word()];
+        self.metrics.runs.with_label_values(&labels).inc();
+        let took_ms = 0;
+        self.note(
+            key,
+            TraceEvent::Finished {
+                run,
+                result,
+                took_ms,
+            },
+        );
+        self.events.push(Event::Finished {
+            run,
+            outcome: Outcome::Succeeded {
+                retrigger_at_ms: None,
+            },
+            now_ms: self.clock.now_ms(),
+        });
+    }
+
+    /// Makes the driver step once more for events that it made itself.
+    fn look_again(&self) {
+        self.inbox.put(Message::Visit(Box::new(|_| {})));
+    }
+
     fn served(
         &self,
         kind: &GroupKind,
@@ -281,8 +317,7 @@ impl Driver {
             },
             now_ms: self.clock.now_ms(),
         });
-        // The step of these events comes when the driver looks into its inbox again.
-        self.inbox.put(Message::Visit(Box::new(|_| {})));
+        self.look_again();
     }
 
     fn report(&mut self, key: Key, report: Report) {

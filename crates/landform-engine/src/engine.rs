@@ -149,6 +149,7 @@ impl Builder {
             runs: Runs::new(self.runs),
             timers: Timers::default(),
             provisions: Provisions::default(),
+            idle: BTreeSet::new(),
             echoes: Echoes::default(),
             trace: Trace::new(self.trace, self.observer),
             waiting_for: BTreeMap::new(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::keys::ANNOTATION_RENAMED_FROM;
+use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::{Event, Role, Sight, Version};
 use tokio::sync::watch;
@@ -189,6 +189,9 @@ impl Driver {
         }
         moved.sort();
         moved.dedup();
+        if !moved.is_empty() {
+            self.idle.clear();
+        }
         for key in moved {
             self.events.push(Event::Related { key });
         }
@@ -203,6 +206,7 @@ impl Driver {
     }
 
     fn applied(&mut self, key: &Arc<GroupKind>, object: Box<DynamicObject>) {
+        self.idle.clear();
         let Some(kind) = self.kinds.get_mut(&**key) else {
             return;
         };
@@ -248,6 +252,7 @@ impl Driver {
 
     /// An object is gone. Even its owner's own run wants to know: it may wait for just that.
     fn gone(&mut self, key: Key, known: &Known) {
+        self.idle.clear();
         for owner in &known.leads_to {
             self.events.push(Event::Related { key: owner.clone() });
         }
@@ -385,6 +390,9 @@ impl Driver {
             // An older sight of it may have been waiting until now.
             self.parked.remove(&key);
             let former = self.former_name(&key, &object);
+            if how == How::Listed && former.is_none() && self.is_idle(&key, &object) {
+                self.idle.insert(key.clone());
+            }
             let sight = self.sight(key, &object, &refs);
             match (former, how) {
                 (Some(from), _) => renamed.push(Event::Renamed { from, sight }),
@@ -396,6 +404,16 @@ impl Driver {
             self.events.push(Event::Listed(listed));
         }
         self.events.append(&mut renamed);
+    }
+
+    /// Whether an object that was listed needs no run. One that wants to be called at a time has a run that
+    /// sets its timer.
+    fn is_idle(&self, key: &Key, object: &DynamicObject) -> bool {
+        let timed = object.annotations().contains_key(ANNOTATION_RETRIGGER_AT);
+        let reconciler = self.reconciler_of(key).filter(|_| !timed);
+        reconciler.is_some_and(|reconciler| {
+            guarded(&key.kind.kind, || reconciler.idle(object)).unwrap_or(false)
+        })
     }
 
     fn reconciler_of(&self, key: &Key) -> Option<Arc<dyn Reconciler>> {

@@ -209,7 +209,7 @@ async fn chain(server: &Server, sizes: &Sizes, figures: &mut Vec<Figure>) -> Out
     eprintln!("· a chain of {}", sizes.chain);
     let mut client = server.client().await?;
     client.create_namespace("chain").await?;
-    shapes::write_data(&mut client, "chain", "c0", json!("first"), Method::POST).await?;
+    shapes::create_data(&mut client, "chain", "c0", json!("first")).await?;
     let objects = (1..=sizes.chain).map(shapes::link).collect();
     let (time, follow) = bring_up(server, "chain", objects).await?;
     let what = format!(
@@ -232,7 +232,7 @@ async fn chain(server: &Server, sizes: &Sizes, figures: &mut Vec<Figure>) -> Out
     });
     let mut end = follow::Data::start(server, "chain", &format!("c{}", sizes.chain)).await?;
     let started = Instant::now();
-    shapes::write_data(&mut client, "chain", "c0", json!("second"), Method::PUT).await?;
+    shapes::change_data(&mut client, "chain", "c0", json!("second")).await?;
     end.until("second").await?;
     let what = "a changed root import reaches the end of that chain";
     figures.push(at_most(what, "s", 3.0, started.elapsed().as_secs_f64()));

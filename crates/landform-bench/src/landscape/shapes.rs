@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::expect;
 use crate::Outcome;
-use crate::client::Client;
+use crate::client::{Client, take};
 use crate::server::Server;
 
 const API_VERSION: &str = "landscaper.gardener.cloud/v1alpha1";
@@ -132,24 +133,41 @@ where
     Ok(())
 }
 
-/// Creates or replaces a DataObject.
-pub(super) async fn write_data(
+/// Creates a DataObject.
+pub(super) async fn create_data(
     client: &mut Client,
     namespace: &str,
     name: &str,
     data: Value,
-    method: Method,
 ) -> Outcome {
     let body = json!({
         "apiVersion": API_VERSION, "kind": "DataObject", "metadata": {"name": name}, "data": data,
     });
-    let all = path(namespace, "dataobjects");
-    let (path, expected) = if method == Method::POST {
-        (all, StatusCode::CREATED)
-    } else {
-        (format!("{all}/{name}"), StatusCode::OK)
-    };
-    expect(client, method, &path, body.to_string(), expected).await
+    let path = path(namespace, "dataobjects");
+    expect(
+        client,
+        Method::POST,
+        &path,
+        body.to_string(),
+        StatusCode::CREATED,
+    )
+    .await
+}
+
+/// Changes a DataObject.
+pub(super) async fn change_data(
+    client: &mut Client,
+    namespace: &str,
+    name: &str,
+    data: Value,
+) -> Outcome {
+    let uri = client.uri(&format!("{}/{name}", path(namespace, "dataobjects")))?;
+    let merge = HeaderValue::from_static("application/merge-patch+json");
+    let body = json!({"data": data}).to_string();
+    let answer = client
+        .send(Method::PATCH, uri, &[(CONTENT_TYPE, merge)], body.into())
+        .await?;
+    take(answer, StatusCode::OK).await.map(drop)
 }
 
 /// The newest revision.

@@ -6,7 +6,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
-use landform_api::landscaper::{self, Installation, InstallationPhase, Operation, keys, names};
+use landform_api::landscaper::{
+    self, DeployItem, Execution, Installation, InstallationPhase, Operation, keys, names,
+};
+use landform_decide::Standing;
+use landform_decide::execution::Item;
+use landform_decide::installation::{Child, ChildKind};
+
+use super::content;
 
 /// A DataObject or a Target that is exported or imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,6 +54,8 @@ pub(super) enum TargetList {
 /// An installation at a glance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
+    /// As its parent sees it.
+    pub(super) child: Child,
     pub(super) parent: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
@@ -100,6 +109,7 @@ impl Facts {
             Some((source.name.clone(), import.config_generation.clone()))
         });
         Self {
+            child: child(ChildKind::Installation, object),
             phase: status.phase,
             up_to_date: status.observed_generation == object.metadata.generation,
             operation: operation_of(object),
@@ -209,4 +219,75 @@ pub(super) fn content(object: &DynamicObject) -> u64 {
         annotations.get(key).hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// A nested installation or an execution, as its parent sees it.
+pub(super) fn child(kind: ChildKind, object: &DynamicObject) -> Child {
+    let operation = operation_of(object);
+    let generation = object.metadata.generation;
+    let (phase, up_to_date, error) = match kind {
+        ChildKind::Installation => {
+            let status = read(object).status;
+            // One that failed before an update, or was aborted, has observed nothing, and yet its phase
+            // is about what it is now.
+            let up_to_date =
+                status.observed_generation == generation || status.ended_generation == generation;
+            (status.phase, up_to_date, status.last_error)
+        }
+        ChildKind::Execution => {
+            let execution: Execution =
+                serde_json::from_value(object.data.clone()).unwrap_or_default();
+            let status = execution.status;
+            let phase = status.phase.map(Into::into);
+            let up_to_date = status.observed_generation == generation;
+            (phase, up_to_date, status.last_error)
+        }
+    };
+    Child {
+        kind,
+        name: object.name_any(),
+        standing: Standing {
+            phase,
+            up_to_date: up_to_date && operation.is_none(),
+        },
+        marked: object.metadata.deletion_timestamp.is_some(),
+        operation,
+        error: error.map(|error| error.message),
+    }
+}
+
+/// A deploy item, as its execution sees it; what the execution knows of it is not in here.
+pub(super) fn item(object: &DynamicObject) -> Item {
+    let item: DeployItem = serde_json::from_value(object.data.clone()).unwrap_or_default();
+    let depends_on = object.annotations().get(keys::DEPENDS_ON);
+    let depends_on = depends_on.map_or("", String::as_str).split(',');
+    let depends_on = depends_on.filter(|name| !name.is_empty());
+    Item {
+        name: object
+            .labels()
+            .get(keys::ITEM_NAME)
+            .cloned()
+            .unwrap_or_default(),
+        object: object.name_any(),
+        depends_on: depends_on.map(str::to_owned).collect(),
+        generation: object.metadata.generation.unwrap_or_default(),
+        observed_generation: item.status.observed_generation,
+        phase: item.status.phase,
+        marked: object.metadata.deletion_timestamp.is_some(),
+        handed_out: object.annotations().contains_key(keys::RECONCILE_TIME),
+        operation: operation_of(object),
+        stored: None,
+        error: item.status.last_error.map(|error| error.message),
+    }
+}
+
+/// The generation of a DataObject (a hash of its content) or of a Target.
+pub(super) fn generation(kind: GivenKind, object: &DynamicObject) -> String {
+    match kind {
+        GivenKind::Data => content::hash(&object.data["data"]),
+        GivenKind::Target => {
+            let generation = object.metadata.generation.unwrap_or_default();
+            format!("{}/{generation}", object.uid().unwrap_or_default())
+        }
+    }
 }

@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::keys;
+use landform_decide::execution::Item;
+use landform_decide::installation::{Child, ChildKind};
 use parking_lot::RwLock;
 
-use super::facts::{Facts, Given, TargetList};
+use super::facts::{self, Facts, Given, GivenKind, TargetList};
 
 /// A namespace and a name in it.
 type Name = (String, String);
@@ -23,8 +25,11 @@ struct Maps {
     children: BTreeMap<Name, BTreeSet<String>>,
     exporters: BTreeMap<(String, Given), BTreeSet<String>>,
     importers: BTreeMap<(String, Given), BTreeSet<String>>,
-    items: BTreeMap<Name, BTreeSet<String>>,
+    items: BTreeMap<Name, BTreeMap<String, Item>>,
     executions_of_items: BTreeMap<Name, String>,
+    executions: BTreeMap<Name, Child>,
+    /// The generations of DataObjects and Targets.
+    given: BTreeMap<(String, Given), String>,
 }
 
 impl Index {
@@ -61,13 +66,14 @@ impl Index {
         let name = name_of(object);
         let execution = object.labels().get(keys::MANAGED_BY).cloned();
         let mut maps = self.0.write();
-        if maps.executions_of_items.get(&name) == execution.as_ref() {
-            return;
+        if maps.executions_of_items.get(&name) != execution.as_ref() {
+            maps.forget_item(&name);
         }
-        maps.forget_item(&name);
         if let Some(execution) = execution {
             let items = maps.items.entry((name.0.clone(), execution.clone()));
-            items.or_default().insert(name.1.clone());
+            items
+                .or_default()
+                .insert(name.1.clone(), facts::item(object));
             maps.executions_of_items.insert(name, execution);
         }
     }
@@ -75,6 +81,53 @@ impl Index {
     pub(super) fn item_gone(&self, namespace: &str, name: &str) {
         let name = (namespace.to_owned(), name.to_owned());
         self.0.write().forget_item(&name);
+    }
+
+    pub(super) fn execution_seen(&self, object: &DynamicObject) {
+        let child = facts::child(ChildKind::Execution, object);
+        self.0.write().executions.insert(name_of(object), child);
+    }
+
+    pub(super) fn execution_gone(&self, namespace: &str, name: &str) {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.0.write().executions.remove(&name);
+    }
+
+    pub(super) fn given_seen(&self, kind: GivenKind, object: &DynamicObject) {
+        let (namespace, name) = name_of(object);
+        let generation = facts::generation(kind, object);
+        let key = (namespace, Given { kind, name });
+        self.0.write().given.insert(key, generation);
+    }
+
+    pub(super) fn given_gone(&self, kind: GivenKind, namespace: &str, name: &str) {
+        let given = Given {
+            kind,
+            name: name.to_owned(),
+        };
+        self.0.write().given.remove(&(namespace.to_owned(), given));
+    }
+
+    /// The generation of a DataObject or a Target, if it exists.
+    pub(super) fn generation(&self, namespace: &str, given: &Given) -> Option<String> {
+        let maps = self.0.read();
+        let key = (namespace.to_owned(), given.clone());
+        maps.given.get(&key).cloned()
+    }
+
+    /// The execution of an installation, as it was last seen.
+    pub(super) fn execution(&self, namespace: &str, name: &str) -> Option<Child> {
+        let maps = self.0.read();
+        let name = (namespace.to_owned(), name.to_owned());
+        maps.executions.get(&name).cloned()
+    }
+
+    /// The deploy items of an execution, as they were last seen.
+    pub(super) fn items_seen(&self, namespace: &str, execution: &str) -> Vec<Item> {
+        let maps = self.0.read();
+        let name = (namespace.to_owned(), execution.to_owned());
+        let items = maps.items.get(&name).into_iter().flatten();
+        items.map(|(_, item)| item.clone()).collect()
     }
 
     pub(super) fn facts(&self, namespace: &str, name: &str) -> Option<Facts> {
@@ -132,7 +185,8 @@ impl Index {
     pub(super) fn items(&self, namespace: &str, execution: &str) -> BTreeSet<String> {
         let maps = self.0.read();
         let name = (namespace.to_owned(), execution.to_owned());
-        maps.items.get(&name).cloned().unwrap_or_default()
+        let items = maps.items.get(&name).into_iter().flatten();
+        items.map(|(object, _)| object.clone()).collect()
     }
 
     /// All installations from which these imports come, directly or not, but `own`.
@@ -181,7 +235,13 @@ impl Maps {
 
     fn forget_item(&mut self, name: &Name) {
         if let Some(execution) = self.executions_of_items.remove(name) {
-            take(&mut self.items, (name.0.clone(), execution), &name.1);
+            let key = (name.0.clone(), execution);
+            if let Some(items) = self.items.get_mut(&key) {
+                items.remove(&name.1);
+                if items.is_empty() {
+                    self.items.remove(&key);
+                }
+            }
         }
     }
 }

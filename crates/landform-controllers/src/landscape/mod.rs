@@ -20,6 +20,7 @@
 //! - Nothing is taken over that somebody else owns, and nothing is deleted but by uid.
 
 pub mod blueprints;
+mod content;
 mod execution;
 mod facts;
 mod index;

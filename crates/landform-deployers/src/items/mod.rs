@@ -23,7 +23,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::{self, keys};
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_decide::deploy_item::decide;
+use landform_decide::deploy_item::{Action, decide};
 use landform_engine::{Context, Failure, Outcome, Reconciler, Ref, Related};
 
 use crate::deployer::{Deployer, Wake};
@@ -83,7 +83,7 @@ impl Reconciler for DeployItems {
             let item = observe::Item::read(context)?;
             let deployer = self.deployers.get(&item.object.spec.kind);
             let needed_by = self.siblings.dependents(context.object());
-            let seen = observe::observed(context, &item, deployer.is_some(), needed_by);
+            let seen = observe::observed(context.now_ms(), &item, deployer.is_some(), needed_by);
             let decision = decide(&seen);
             tracing::debug!(rule = %decision.rule, action = ?decision.action, "decided");
             let act = act::Act {
@@ -149,6 +149,19 @@ impl Reconciler for DeployItems {
 
     fn gone(&self, _: &GroupKind, namespace: &str, name: &str) {
         self.siblings.gone(namespace, name);
+    }
+
+    fn idle(&self, object: &DynamicObject) -> bool {
+        let Ok(item) = observe::Item::of(object, None) else {
+            return false;
+        };
+        let deployer = self.deployers.get(&item.object.spec.kind);
+        if item.object.spec.target.is_some() || deployer.is_some_and(|deployer| deployer.keeps()) {
+            return false;
+        }
+        // What has come to an end doesn't depend on the time.
+        let seen = observe::observed(0, &item, deployer.is_some(), Vec::new());
+        matches!(decide(&seen).action, Action::Nothing | Action::Keep)
     }
 
     fn limit(&self) -> usize {

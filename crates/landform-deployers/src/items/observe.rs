@@ -1,7 +1,7 @@
 //! Reads what the decision about an item may see.
 
 use kube::ResourceExt as _;
-use kube::core::ObjectMeta;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::duration;
 use landform_api::landscaper::{DeployItem, Operation, keys};
 use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
@@ -17,8 +17,6 @@ pub(super) struct Item {
 
 impl Item {
     pub(super) fn read(context: &Context) -> Result<Self, Failure> {
-        let object: DeployItem = serde_json::from_value(context.object().data.clone())
-            .map_err(|error| Failure::Invalid(format!("the deploy item can't be read: {error}")))?;
         let target = context
             .refs()
             .first()
@@ -27,9 +25,18 @@ impl Item {
             let generation = target.metadata.generation.unwrap_or_default();
             format!("{}.{generation}", target.uid().unwrap_or_default())
         });
+        Self::of(context.object(), target_generation)
+    }
+
+    pub(super) fn of(
+        object: &DynamicObject,
+        target_generation: Option<String>,
+    ) -> Result<Self, Failure> {
+        let item: DeployItem = serde_json::from_value(object.data.clone())
+            .map_err(|error| Failure::Invalid(format!("the deploy item can't be read: {error}")))?;
         Ok(Self {
-            metadata: context.object().metadata.clone(),
-            object,
+            metadata: object.metadata.clone(),
+            object: item,
             target_generation,
         })
     }
@@ -44,12 +51,7 @@ impl Item {
     }
 }
 
-pub(super) fn observed(
-    context: &Context,
-    item: &Item,
-    ours: bool,
-    needed_by: Vec<String>,
-) -> Observed {
+pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<String>) -> Observed {
     let (spec, status) = (&item.object.spec, &item.object.status);
     let finalizers = item.metadata.finalizers.as_deref().unwrap_or_default();
     let is_true = |key| item.annotation(key) == Some(keys::TRUE);
@@ -69,7 +71,7 @@ pub(super) fn observed(
     // Times of an older status don't count for work that was handed out since.
     let picked_up = status.last_reconcile_time.as_deref().and_then(read_time);
     Observed {
-        now_ms: context.now_ms(),
+        now_ms,
         generation: item.metadata.generation.unwrap_or_default(),
         observed_generation: status.observed_generation,
         phase: status.phase,

@@ -128,6 +128,10 @@ impl Deployer for ProcessDeployer {
         Box::pin(async move { job.or_cancelled(self.take_away(job.uid())).await? })
     }
 
+    fn keeps(&self) -> bool {
+        true
+    }
+
     fn keep<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Kept, DeployError>> {
         Box::pin(async move {
             let configuration = Configuration::read(job.spec.config.as_ref())?;

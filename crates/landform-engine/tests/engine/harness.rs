@@ -1,6 +1,6 @@
 //! A kind of toys, a reconciler that does what a test says, and a log of what ran.
 //!
-//! A toy has `spec.refs` (names of toys), `spec.maps` (names of ConfigMaps) and `spec.value`; the usual
+//! A toy has `spec.refs` (names of toys), `spec.maps` (names of ConfigMaps), `spec.provides` (the same) and `spec.value`; the usual
 //! reconciler writes `status.value`: its own value plus those of its refs.
 
 use std::future::Future;
@@ -14,7 +14,8 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
 use landform_engine::{
-    Clock, Context, Engine, Failure, Key, Outcome, Reconciler, Ref, Related, TraceEntry, TraceEvent,
+    Clock, Context, Engine, Failure, Key, Outcome, Provision, Reconciler, Ref, Related, TraceEntry,
+    TraceEvent,
 };
 use landform_store::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -128,6 +129,25 @@ impl Reconciler for Toys {
             .into_iter()
             .map(|name| reference(config_maps(), name));
         toys.chain(maps).collect()
+    }
+
+    fn provides(&self, object: &DynamicObject) -> Vec<Provision> {
+        let names = object.data["spec"]["provides"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        let content = object.data["status"]["value"].as_u64().unwrap_or_default();
+        names
+            .filter_map(Value::as_str)
+            .map(|name| Provision {
+                name: Ref {
+                    kind: config_maps(),
+                    namespace: object.metadata.namespace.clone(),
+                    name: name.to_owned(),
+                },
+                content,
+            })
+            .collect()
     }
 
     fn related(&self) -> Vec<Related> {

@@ -11,6 +11,7 @@ mod harness;
 mod hooks;
 mod order;
 mod owned;
+mod provided;
 mod restarts;
 mod shown;
 mod triggers;

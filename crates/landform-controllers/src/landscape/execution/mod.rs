@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::{self, keys};
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_decide::execution::decide;
+use landform_decide::execution::{Decision, decide};
 use landform_engine::{Context, Failure, Outcome, Reconciler, Related};
 
 use super::facts::{content, movement};
@@ -71,6 +71,28 @@ impl Reconciler for Executions {
         if kind.kind == "DeployItem" {
             self.index.item_gone(namespace, name);
         }
+    }
+
+    fn idle(&self, object: &DynamicObject) -> bool {
+        let Ok(execution) = serde_json::from_value(object.data.clone()) else {
+            return false;
+        };
+        let namespace = object.namespace().unwrap_or_default();
+        let items = self.index.items_seen(&namespace, &object.name_any());
+        let decision = decide(&observe::observed(&object.metadata, &execution, items));
+        let Decision {
+            rule: _,
+            actions,
+            phase,
+            waiting_on,
+            problem,
+            afterwards,
+        } = decision;
+        actions.is_empty()
+            && afterwards.is_empty()
+            && phase.is_none()
+            && waiting_on.is_empty()
+            && problem.is_none()
     }
 
     fn content(&self, execution: &DynamicObject) -> u64 {

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
-use landform_api::landscaper::{DeployItem, Execution, InstallationPhase, keys, names};
+use landform_api::landscaper::{
+    DeployItem, Execution, ExecutionStatus, InstallationPhase, Operation, keys, names,
+};
 use landform_decide::execution::{Item, Observed, Stored, Wanted};
 use landform_engine::{Context, Failure};
 
-use crate::landscape::facts::operation_of;
+use crate::landscape::facts;
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by};
 
@@ -81,82 +83,63 @@ impl World {
     }
 
     pub(super) fn observed(&self) -> Observed {
-        let (spec, status) = (&self.execution.spec, &self.execution.status);
-        let annotations = self.metadata.annotations.as_ref();
-        let annotation = |key| annotations.and_then(|all| all.get(key)).map(String::as_str);
-        let finalizers = self.metadata.finalizers.as_deref().unwrap_or_default();
-        let generation = self.metadata.generation.unwrap_or_default();
-        let aborted = status
-            .last_error
-            .as_ref()
-            .is_some_and(|error| error.reason == "Aborted");
+        let items = self.items.values().map(|(object, _)| facts::item(object));
+        let seen = observed(&self.metadata, &self.execution, items.collect());
         let holds = |phase: Option<InstallationPhase>| phase != Some(InstallationPhase::Deleting);
+        let owner = self.owner.as_ref().filter(|(_, phase)| holds(*phase));
         Observed {
-            generation,
-            observed_generation: status.observed_generation,
-            phase: status.phase,
-            marked: self.metadata.deletion_timestamp.is_some(),
-            held: finalizers.iter().any(|name| name == keys::FINALIZER),
-            operation: annotation(keys::OPERATION)
-                .and_then(landform_api::landscaper::Operation::parse),
-            ignore: annotation(keys::IGNORE) == Some(keys::TRUE),
-            aborted: aborted && status.observed_generation == Some(generation),
-            owner_holds: self
-                .owner
-                .as_ref()
-                .filter(|(_, phase)| holds(*phase))
-                .map(|(name, _)| name.clone()),
-            wanted: spec
-                .deploy_items
-                .iter()
-                .map(|item| Wanted {
-                    name: item.name.clone(),
-                    depends_on: item.depends_on.clone(),
-                })
-                .collect(),
-            items: self
-                .items
-                .iter()
-                .map(|(name, (object, item))| self.item(name, object, item))
-                .collect(),
+            owner_holds: owner.map(|(name, _)| name.clone()),
+            ..seen
         }
     }
+}
 
-    fn item(&self, name: &str, object: &DynamicObject, item: &DeployItem) -> Item {
-        let depends_on = object.annotations().get(keys::DEPENDS_ON);
-        let depends_on = depends_on.map_or("", String::as_str).split(',');
-        let depends_on = depends_on.filter(|name| !name.is_empty());
-        let status = &self.execution.status;
-        let of_execution = status
-            .exec_generations
-            .iter()
-            .find(|found| found.name == name);
-        let of_item = status
-            .deploy_item_refs
-            .iter()
-            .find(|found| found.name == name);
-        let stored = of_execution.zip(of_item).map(|(execution, item)| Stored {
-            execution: execution.observed_generation,
-            item: item.reference.observed_generation,
-        });
-        Item {
-            name: name.to_owned(),
-            object: object.name_any(),
-            depends_on: depends_on.map(str::to_owned).collect(),
-            generation: object.metadata.generation.unwrap_or_default(),
-            observed_generation: item.status.observed_generation,
-            phase: item.status.phase,
-            marked: object.metadata.deletion_timestamp.is_some(),
-            handed_out: object.annotations().contains_key(keys::RECONCILE_TIME),
-            operation: operation_of(object),
-            stored,
-            error: item
-                .status
-                .last_error
-                .as_ref()
-                .map(|error| error.message.clone()),
-        }
+/// What the decision may see of an execution and its items, apart from its owner.
+pub(super) fn observed(metadata: &ObjectMeta, execution: &Execution, items: Vec<Item>) -> Observed {
+    let (spec, status) = (&execution.spec, &execution.status);
+    let annotations = metadata.annotations.as_ref();
+    let annotation = |key| annotations.and_then(|all| all.get(key)).map(String::as_str);
+    let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
+    let generation = metadata.generation.unwrap_or_default();
+    let error = status.last_error.as_ref();
+    let aborted = error.is_some_and(|error| error.reason == "Aborted");
+    let wanted = spec.deploy_items.iter().map(|item| Wanted {
+        name: item.name.clone(),
+        depends_on: item.depends_on.clone(),
+    });
+    Observed {
+        generation,
+        observed_generation: status.observed_generation,
+        phase: status.phase,
+        marked: metadata.deletion_timestamp.is_some(),
+        held: finalizers.iter().any(|name| name == keys::FINALIZER),
+        operation: annotation(keys::OPERATION).and_then(Operation::parse),
+        ignore: annotation(keys::IGNORE) == Some(keys::TRUE),
+        aborted: aborted && status.observed_generation == Some(generation),
+        owner_holds: None,
+        wanted: wanted.collect(),
+        items: items
+            .into_iter()
+            .map(|item| with_stored(item, status))
+            .collect(),
     }
+}
+
+/// An item with what the execution knows of its last update.
+pub(super) fn with_stored(mut item: Item, status: &ExecutionStatus) -> Item {
+    let of_execution = status
+        .exec_generations
+        .iter()
+        .find(|found| found.name == item.name);
+    let of_item = status
+        .deploy_item_refs
+        .iter()
+        .find(|found| found.name == item.name);
+    item.stored = of_execution.zip(of_item).map(|(execution, item)| Stored {
+        execution: execution.observed_generation,
+        item: item.reference.observed_generation,
+    });
+    item
 }
 
 /// The name of an item in the API, the same whenever it is asked for.

@@ -11,10 +11,10 @@ use landform_engine::{Context, write_time};
 use serde_json::{Value, json};
 
 use super::act::Stop;
-use super::content;
 use super::observe::World;
 use super::update::{self, Given, Ready, delete_given, invalid, write_given};
 use crate::landscape::blueprints::Blueprints;
+use crate::landscape::content;
 use crate::landscape::facts;
 use crate::landscape::report::{Trouble, set_condition};
 

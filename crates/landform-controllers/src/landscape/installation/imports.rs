@@ -15,7 +15,7 @@ use landform_decide::installation::{Import, Present};
 use landform_engine::{Context, Ref};
 use serde_json::Value;
 
-use super::content;
+use crate::landscape::content;
 use crate::landscape::facts::{self, Given, GivenKind, parent_of};
 use crate::landscape::index::Index;
 use crate::landscape::objects::owning_installation;
@@ -174,7 +174,7 @@ impl Importer<'_> {
                 status.data_ref = key;
                 let found = self.object("DataObject", &object);
                 let value = found.map(|found| found.data["data"].clone());
-                let generation = value.as_ref().map(content::hash);
+                let generation = found.map(|found| facts::generation(GivenKind::Data, found));
                 let given = Given {
                     kind: GivenKind::Data,
                     name: object,
@@ -216,10 +216,7 @@ impl Importer<'_> {
 
     fn target(&self, name: &str, object: String) -> (Import, Option<String>, Option<Value>) {
         let found = self.object("Target", &object);
-        let generation = found.map(|found| {
-            let generation = found.metadata.generation.unwrap_or_default();
-            format!("{}/{generation}", found.uid().unwrap_or_default())
-        });
+        let generation = found.map(|found| facts::generation(GivenKind::Target, found));
         let given = Given {
             kind: GivenKind::Target,
             name: object,

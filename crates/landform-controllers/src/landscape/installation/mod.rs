@@ -4,10 +4,10 @@
 //! trigger of the next run (I2) leads to the next round of the same run.
 
 mod act;
-mod content;
 mod export;
 mod imports;
 mod observe;
+mod rest;
 mod update;
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use landform_engine::{Context, Failure, Outcome, Provision, Reconciler, Ref, Rel
 use serde_json::{Value, json};
 
 use super::blueprints::Blueprints;
-use super::facts::{self, Facts, movement, parent_of};
+use super::facts::{self, Facts, GivenKind, movement, parent_of};
 use super::index::Index;
 
 /// So many rounds of a run at most: each rule that asks for another one does so once.
@@ -94,22 +94,40 @@ impl Reconciler for Installations {
         let execution = Related::owned(landscaper::kind("Execution"), &self.kind());
         let index = self.index.clone();
         let relatives = Related::new(self.kind(), move |object| relatives(object, &index));
-        vec![
+        // These lead to nobody: who imports them refers to them. They are followed for the index.
+        let given = [GivenKind::Data, GivenKind::Target];
+        let given = given.map(|given| Related::new(given.kind(), |_| Vec::new()).when_moved(|_| 0));
+        let mut related = vec![
             execution.when_moved(movement),
             relatives.when_moved(movement),
-        ]
+        ];
+        related.extend(given);
+        related
     }
 
     fn seen(&self, kind: &GroupKind, object: &DynamicObject) {
-        if kind.kind == "Installation" {
-            self.index.installation_seen(object);
+        match kind.kind.as_str() {
+            "Installation" => self.index.installation_seen(object),
+            "Execution" => self.index.execution_seen(object),
+            "DataObject" => self.index.given_seen(GivenKind::Data, object),
+            "Target" => self.index.given_seen(GivenKind::Target, object),
+            _ => {}
         }
     }
 
     fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
-        if kind.kind == "Installation" {
-            self.index.installation_gone(namespace, name);
+        match kind.kind.as_str() {
+            "Installation" => self.index.installation_gone(namespace, name),
+            "Execution" => self.index.execution_gone(namespace, name),
+            "DataObject" => self.index.given_gone(GivenKind::Data, namespace, name),
+            "Target" => self.index.given_gone(GivenKind::Target, namespace, name),
+            _ => {}
         }
+    }
+
+    fn idle(&self, object: &DynamicObject) -> bool {
+        let seen = rest::observed(object, &self.index);
+        seen.is_some_and(|seen| rest::asks_for_nothing(&decide(&seen)))
     }
 
     fn content(&self, object: &DynamicObject) -> u64 {

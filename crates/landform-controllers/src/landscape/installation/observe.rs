@@ -6,13 +6,12 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::landscaper::installation::{InstallationSpec, InstallationStatus};
-use landform_api::landscaper::{Execution, InstallationPhase, Operation, keys};
-use landform_decide::Standing;
-use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
+use landform_api::landscaper::{InstallationPhase, Operation, keys};
+use landform_decide::installation::{ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
 use super::imports::{self, Resolved};
-use crate::landscape::facts::{self, Facts, operation_of};
+use crate::landscape::facts::{self, Facts};
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by};
 
@@ -77,7 +76,7 @@ impl World {
             parent: parent.as_deref().map(|parent| around.parent(parent)),
             children: children
                 .iter()
-                .map(|(kind, child)| nested(*kind, child))
+                .map(|(kind, child)| facts::child(*kind, child))
                 .collect(),
             imports: imports
                 .iter()
@@ -113,7 +112,7 @@ pub(super) fn annotation<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a 
     metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }
 
-fn held(metadata: &ObjectMeta) -> bool {
+pub(super) fn held(metadata: &ObjectMeta) -> bool {
     let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
     finalizers.iter().any(|name| name == keys::FINALIZER)
 }
@@ -151,40 +150,6 @@ pub(super) fn word(kind: ChildKind) -> &'static str {
     match kind {
         ChildKind::Installation => "Installation",
         ChildKind::Execution => "Execution",
-    }
-}
-
-fn nested(kind: ChildKind, object: &DynamicObject) -> Child {
-    let operation = operation_of(object);
-    let generation = object.metadata.generation;
-    let (phase, up_to_date, error) = match kind {
-        ChildKind::Installation => {
-            let status = facts::read(object).status;
-            // One that failed before an update, or was aborted, has observed nothing, and yet its phase
-            // is about what it is now.
-            let up_to_date =
-                status.observed_generation == generation || status.ended_generation == generation;
-            (status.phase, up_to_date, status.last_error)
-        }
-        ChildKind::Execution => {
-            let execution: Execution =
-                serde_json::from_value(object.data.clone()).unwrap_or_default();
-            let status = execution.status;
-            let phase = status.phase.map(Into::into);
-            let up_to_date = status.observed_generation == generation;
-            (phase, up_to_date, status.last_error)
-        }
-    };
-    Child {
-        kind,
-        name: object.name_any(),
-        standing: Standing {
-            phase,
-            up_to_date: up_to_date && operation.is_none(),
-        },
-        marked: object.metadata.deletion_timestamp.is_some(),
-        operation,
-        error: error.map(|error| error.message),
     }
 }
 

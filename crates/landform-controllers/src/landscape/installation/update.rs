@@ -24,9 +24,9 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 
 use super::act::Stop;
-use super::content;
 use super::observe::World;
 use crate::landscape::blueprints::Blueprints;
+use crate::landscape::content;
 use crate::landscape::objects::{label_value, owner};
 use crate::landscape::report::{Trouble, set_condition};
 
