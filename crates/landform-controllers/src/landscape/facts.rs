@@ -59,6 +59,8 @@ pub(super) struct Facts {
     pub(super) parent: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
+    /// Whether it failed, or was aborted, as it is now.
+    pub(super) ended: bool,
     pub(super) operation: Option<Operation>,
     pub(super) marked: bool,
     /// Whether an update has ever succeeded.
@@ -112,6 +114,7 @@ impl Facts {
             child: child(ChildKind::Installation, object),
             phase: status.phase,
             up_to_date: status.observed_generation == object.metadata.generation,
+            ended: status.ended_generation == object.metadata.generation,
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
             deployed: status.observed_generation.is_some(),
@@ -134,6 +137,16 @@ impl Facts {
             Some(Operation::Reconcile | Operation::ForceReconcile) => true,
             Some(Operation::Abort) | None => false,
         }
+    }
+
+    /// Its phase, as those see it that are nested in it: one that failed to take something down takes the
+    /// rest down nevertheless.
+    pub(super) fn phase_for_nested(&self) -> Option<InstallationPhase> {
+        let failed = self.phase == Some(InstallationPhase::Failed);
+        if self.marked && failed && self.ended {
+            return Some(InstallationPhase::Deleting);
+        }
+        self.phase
     }
 
     /// Moves when those who import from it should look again.

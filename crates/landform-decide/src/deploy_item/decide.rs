@@ -60,6 +60,10 @@ fn remove(seen: &Observed) -> Decision {
     if seen.without_uninstall {
         return by(Rule::I36, Action::LetGo);
     }
+    if let Some(execution) = &seen.execution_holds {
+        let on = format!("the execution {execution}, which is not ready to have its items go");
+        return by(Rule::I31, Action::Wait { until_ms: None, on });
+    }
     if !seen.needed_by.is_empty() {
         let on = format!(
             "{}: it depends on this one and must go first",

@@ -31,6 +31,8 @@ pub struct Observed {
     pub picked_up_ms: Option<u64>,
     /// Items that exist and depend on it, by their name in the API.
     pub needed_by: Vec<String>,
+    /// Its execution is marked too, and isn't ready to have its items go (I31).
+    pub execution_holds: Option<String>,
     /// Whether the target is another one than that which it was brought to.
     pub target_changed: bool,
     /// How long the work may take.

@@ -23,6 +23,7 @@ fn succeeded() -> Observed {
         abort_asked_ms: None,
         picked_up_ms: Some(NOW_MS - 1000),
         needed_by: Vec::new(),
+        execution_holds: None,
         target_changed: false,
         timeout_ms: 600_000,
         deployer: Deployer::Ours,
@@ -242,6 +243,15 @@ fn e10_a_marked_item_is_removed_and_a_failed_removal_waits_for_a_person() {
         on: "x-b: it depends on this one and must go first".into(),
     };
     check("another one depends on it", &needed, Rule::E10, &wait);
+    let held = Observed {
+        execution_holds: Some("shop".into()),
+        ..marked.clone()
+    };
+    let wait = Action::Wait {
+        until_ms: None,
+        on: "the execution shop, which is not ready to have its items go".into(),
+    };
+    check("its execution is held", &held, Rule::I31, &wait);
     let failed = Observed {
         observed_generation: Some(3),
         phase: Some(ExecutionPhase::Failed),

@@ -85,10 +85,12 @@ fn by_force(seen: &Observed) -> Decision {
 /// I33–I35.
 fn take_down(seen: &Observed) -> Decision {
     let is_final = seen.combined().is_none_or(InstallationPhase::is_final);
+    // The others may wait for this one, so it isn't they that are waited for.
+    let failed = seen.children.iter().find(|child| removal_failed(child));
     let some_marked = seen.children.iter().any(|child| child.marked);
     let unmarked = seen.children.iter().any(|child| !child.marked);
     let half_done = some_marked && unmarked;
-    if !is_final && !half_done {
+    if !is_final && !half_done && failed.is_none() {
         return Decision {
             phase: Some(InstallationPhase::Deleting),
             waiting_on: on_children(seen, Rule::I33),
@@ -114,7 +116,7 @@ fn take_down(seen: &Observed) -> Decision {
             ..by(Rule::I34)
         };
     }
-    if let Some(failed) = seen.children.iter().find(|child| removal_failed(child)) {
+    if let Some(failed) = failed {
         return Decision {
             actions: delete_unmarked(unmarked),
             phase: Some(InstallationPhase::Failed),

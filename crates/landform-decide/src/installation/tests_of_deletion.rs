@@ -195,6 +195,19 @@ fn i35_nested_objects_are_deleted_once_and_waited_for() {
     });
     check("one can't go", &failed, Rule::I35, &[], Some(Failed));
     assert!(decide(&failed).problem.unwrap().message.contains("busy"));
+    let waited_for = marked(|seen| {
+        seen.children = vec![child("db", Deleting), child("web", Failed)];
+        seen.children
+            .iter_mut()
+            .for_each(|child| child.marked = true);
+    });
+    check(
+        "others wait for it",
+        &waited_for,
+        Rule::I35,
+        &[],
+        Some(Failed),
+    );
     let again = marked(|seen| {
         seen.children = vec![child("shop", Failed)];
         seen.children[0].marked = true;

@@ -8,6 +8,7 @@
 //! the run, and the next one starts only when this one has returned: that is the fence of an abort.
 
 mod act;
+mod execution;
 mod export;
 mod observe;
 mod siblings;
@@ -23,7 +24,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::{self, keys};
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_decide::deploy_item::{Action, decide};
+use landform_decide::deploy_item::{Action, Observed, decide};
 use landform_engine::{Context, Failure, Outcome, Reconciler, Ref, Related};
 
 use crate::deployer::{Deployer, Wake};
@@ -84,6 +85,10 @@ impl Reconciler for DeployItems {
             let deployer = self.deployers.get(&item.object.spec.kind);
             let needed_by = self.siblings.dependents(context.object());
             let seen = observe::observed(context.now_ms(), &item, deployer.is_some(), needed_by);
+            let seen = Observed {
+                execution_holds: execution::holds(context).await?,
+                ..seen
+            };
             let decision = decide(&seen);
             tracing::debug!(rule = %decision.rule, action = ?decision.action, "decided");
             let act = act::Act {
@@ -127,7 +132,8 @@ impl Reconciler for DeployItems {
         hasher.finish()
     }
 
-    /// An item that goes leads to those that it depends on: they may wait for that.
+    /// An item that goes leads to those that it depends on, and an execution that goes to its items: they
+    /// may wait for that.
     fn related(&self) -> Vec<Related> {
         let siblings = self.siblings.clone();
         let related = Related::new(self.kind(), move |item| {
@@ -140,15 +146,33 @@ impl Reconciler for DeployItems {
             let names = names.into_iter();
             names.map(|name| (item.namespace(), name)).collect()
         });
-        vec![related.when_moved(|item| u64::from(item.metadata.deletion_timestamp.is_some()))]
+        let siblings = self.siblings.clone();
+        let executions = Related::new(landscaper::kind("Execution"), move |execution| {
+            let marked = execution.metadata.deletion_timestamp.is_some();
+            let names = if marked {
+                siblings.of(execution)
+            } else {
+                Vec::new()
+            };
+            let names = names.into_iter();
+            names.map(|name| (execution.namespace(), name)).collect()
+        });
+        vec![
+            related.when_moved(|item| u64::from(item.metadata.deletion_timestamp.is_some())),
+            executions.when_moved(|execution| u64::from(execution::is_holding(execution))),
+        ]
     }
 
-    fn seen(&self, _: &GroupKind, item: &DynamicObject) {
-        self.siblings.seen(item);
+    fn seen(&self, kind: &GroupKind, item: &DynamicObject) {
+        if kind.kind == "DeployItem" {
+            self.siblings.seen(item);
+        }
     }
 
-    fn gone(&self, _: &GroupKind, namespace: &str, name: &str) {
-        self.siblings.gone(namespace, name);
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+        if kind.kind == "DeployItem" {
+            self.siblings.gone(namespace, name);
+        }
     }
 
     fn idle(&self, object: &DynamicObject) -> bool {

@@ -84,6 +84,7 @@ pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<Stri
         abort_asked_ms: item.time(keys::ABORT_TIME),
         picked_up_ms: picked_up,
         needed_by,
+        execution_holds: None,
         target_changed: item.target_generation.is_some()
             && item.target_generation != status.target_generation,
         timeout_ms: timeout_ms.unwrap_or(PROGRESSING_TIMEOUT_MS),

@@ -70,6 +70,15 @@ impl Siblings {
         self.among(&execution, |item| own.depends_on.contains(&item.name))
     }
 
+    /// The items of an execution, by their name in the API.
+    pub(super) fn of(&self, execution: &DynamicObject) -> Vec<String> {
+        let execution = (
+            execution.namespace().unwrap_or_default(),
+            execution.name_any(),
+        );
+        self.among(&execution, |_| true)
+    }
+
     fn among(&self, execution: &Execution, wanted: impl Fn(&Item) -> bool) -> Vec<String> {
         let maps = self.0.read();
         let items = maps.items.get(execution).into_iter().flatten();

@@ -11,7 +11,7 @@ use landform_api::landscaper::{
 use landform_decide::execution::{Item, Observed, Stored, Wanted};
 use landform_engine::{Context, Failure};
 
-use crate::landscape::facts;
+use crate::landscape::facts::{self, Facts};
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by};
 
@@ -62,7 +62,7 @@ impl World {
                 items.insert(name, (object, item));
             }
         }
-        let owner = Self::owner(&metadata, index, &namespace);
+        let owner = Self::owner(&metadata, &objects).await?;
         Ok(Self {
             metadata,
             execution,
@@ -72,14 +72,20 @@ impl World {
         })
     }
 
-    fn owner(
+    /// Read now: that the execution is marked may be known here before it is known that its owner is.
+    async fn owner(
         metadata: &ObjectMeta,
-        index: &Index,
-        namespace: &str,
-    ) -> Option<(String, Option<InstallationPhase>)> {
-        let name = crate::landscape::objects::owning_installation(metadata)?;
-        let facts = index.facts(namespace, name)?;
-        facts.marked.then(|| (name.to_owned(), facts.phase))
+        objects: &Objects,
+    ) -> Result<Option<(String, Option<InstallationPhase>)>, Failure> {
+        let name = crate::landscape::objects::owning_installation(metadata);
+        let marked = metadata.deletion_timestamp.is_some();
+        let Some(name) = name.filter(|_| marked) else {
+            return Ok(None);
+        };
+        let found = objects.get("Installation", name).await?;
+        let facts = found.map(|found| Facts::of(&found));
+        let facts = facts.filter(|facts| facts.marked);
+        Ok(facts.map(|facts| (name.to_owned(), facts.phase_for_nested())))
     }
 
     pub(super) fn observed(&self) -> Observed {

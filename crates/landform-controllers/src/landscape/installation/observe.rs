@@ -166,7 +166,7 @@ impl Around<'_> {
         let facts = self.index.facts(self.namespace, name);
         Parent {
             name: name.to_owned(),
-            phase: facts.as_ref().and_then(|facts| facts.phase),
+            phase: facts.as_ref().and_then(Facts::phase_for_nested),
             marked: facts.is_some_and(|facts| facts.marked),
         }
     }
