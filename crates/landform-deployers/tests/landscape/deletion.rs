@@ -125,8 +125,9 @@ async fn i34_a_broken_blueprint_keeps_nothing_from_going() {
         let broken = json!({"spec": {"blueprint": {"inline": {"filesystem": {
             "blueprint.yaml": "imports: {{{"}}}}});
         land.patch("Installation", name, broken).await;
-        land.phase(name, "Failed").await;
     }
+    land.phase("db", "Failed").await;
+    land.quiet().await;
     for name in NAMES {
         land.delete("Installation", name).await;
     }
