@@ -139,8 +139,8 @@ impl Reconciler for Installations {
     }
 }
 
-/// Who must look again when an installation moved: its parent, its nested installations, and siblings that
-/// wait with their deletion until it imports nothing from them any more.
+/// Who must look again when an installation moved: its parent, its nested installations, siblings that
+/// wait with their deletion until it imports nothing from them any more, and those that export the same.
 fn relatives(object: &DynamicObject, index: &Index) -> Vec<(Option<String>, String)> {
     let namespace = object.namespace().unwrap_or_default();
     let own = object.name_any();
@@ -155,6 +155,10 @@ fn relatives(object: &DynamicObject, index: &Index) -> Vec<(Option<String>, Stri
             facts.is_some_and(|facts| facts.marked)
         });
         names.extend(going);
+    }
+    // Of two that export the same, one may have waited for the other to go.
+    for given in Facts::of(object).exports.keys() {
+        names.extend(index.exporters(&namespace, given));
     }
     names.remove(&own);
     let names = names.into_iter();
