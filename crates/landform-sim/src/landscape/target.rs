@@ -31,7 +31,8 @@ struct Thing {
     number: u64,
     execution: String,
     item: String,
-    depends_on: Vec<String>,
+    /// The item's name in the API.
+    object: String,
 }
 
 /// Who writes to the target: one call for one item.
@@ -54,14 +55,6 @@ impl Writer<'_> {
         self.item.name.as_deref().unwrap_or_default()
     }
 
-    fn depends_on(&self) -> Vec<String> {
-        let annotations = self.item.annotations.as_ref();
-        let all = annotations.and_then(|all| all.get(keys::DEPENDS_ON));
-        let names = all.map_or("", String::as_str).split(',');
-        let names = names.filter(|name| !name.is_empty());
-        names.map(str::to_owned).collect()
-    }
-
     /// The same in every run: templates' names from the root down, instead of generated ones.
     fn place(&self) -> String {
         let installation = path(self.disk, self.label(keys::MANAGED_BY));
@@ -79,6 +72,14 @@ impl Writer<'_> {
         let same = stored["metadata"]["uid"].as_str() == self.item.uid.as_deref();
         same.then_some(stored)
     }
+}
+
+/// Whether an item that exists depends on another one of its execution.
+fn needs(disk: &Disk, object: &str, name: &str) -> bool {
+    let item = stored(disk, "DeployItem", object).unwrap_or(Value::Null);
+    let names = &item["metadata"]["annotations"][keys::DEPENDS_ON];
+    let mut names = names.as_str().unwrap_or_default().split(',');
+    names.any(|needed| needed == name)
 }
 
 fn stored(disk: &Disk, kind: &str, name: &str) -> Option<Value> {
@@ -123,7 +124,7 @@ impl Target {
             number,
             execution: writer.owner(),
             item: writer.label(keys::ITEM_NAME).to_owned(),
-            depends_on: writer.depends_on(),
+            object: writer.name().to_owned(),
         };
         inner.things.insert(writer.place(), thing);
     }
@@ -139,9 +140,10 @@ impl Target {
         let mut inner = self.inner.lock();
         inner.writes += 1;
         let (name, execution) = (writer.label(keys::ITEM_NAME), writer.owner());
-        let needed_by = inner.things.values().find(|thing| {
-            thing.execution == execution && thing.depends_on.iter().any(|item| item == name)
-        });
+        let needed_by = inner
+            .things
+            .values()
+            .find(|thing| thing.execution == execution && needs(writer.disk, &thing.object, name));
         let problem = match needed_by {
             Some(other) => Some(format!(
                 "E10: {name} is taken from its target while {}, which depends on it, is there",

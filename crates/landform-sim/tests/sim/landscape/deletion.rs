@@ -27,7 +27,6 @@ fn nothing_is_left(end: &End) {
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i35_e10_g8_what_succeeded_goes_from_its_leaves_to_its_root_in_a_cascade() {
     let end = survives(&[given("x", 1), apply(rich()), Action::Rest, delete("a")]);
     nothing_is_left(&end);
@@ -48,7 +47,6 @@ fn i35_e10_g13_what_succeeded_goes_from_its_leaves_to_its_root_in_the_background
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i36_without_uninstall_the_objects_go_and_what_they_deployed_stays() {
     let story = |deletion: Action| {
         [
@@ -76,7 +74,6 @@ fn i32_what_waits_for_an_import_goes() {
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i33_what_is_at_work_goes_when_its_work_has_ended() {
     for deletion in [delete("a"), delete_in_background("a")] {
         let working = Installation::new("a")
@@ -98,7 +95,6 @@ fn i35_what_failed_goes() {
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i34_what_has_a_broken_blueprint_goes() {
     for deletion in [delete("a"), delete_in_background("a")] {
         let story = [
@@ -114,7 +110,6 @@ fn i34_what_has_a_broken_blueprint_goes() {
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i31_what_a_sibling_imports_stays_and_names_it() {
     for deletion in [delete("a"), delete_in_background("a")] {
         let story = [
@@ -131,7 +126,6 @@ fn i31_what_a_sibling_imports_stays_and_names_it() {
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i31_i35_what_siblings_import_goes_after_them() {
     for by in [delete, delete_in_background] {
         let story = [
@@ -148,7 +142,6 @@ fn i31_i35_what_siblings_import_goes_after_them() {
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i2_what_was_deleted_can_be_made_again() {
     let story = [
         given("x", 1),

@@ -37,7 +37,6 @@ fn i20_i21_a_forced_installation_is_made_again_down_to_its_items() {
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i20_force_does_not_wait_for_the_phase_of_a_dependency() {
     let story = [
         given("x", 1),
@@ -59,7 +58,6 @@ fn i20_force_does_not_wait_for_the_phase_of_a_dependency() {
 }
 
 #[test]
-#[ignore = "not yet so"]
 fn i4_i12_an_abort_stops_what_hangs_and_nothing_is_written_after_it() {
     let nested = Installation::new("inner").item(Item::new("slow", 1).hangs());
     let outer = Installation::new("a")
