@@ -65,7 +65,8 @@ fn nested(seen: &Observed) -> Decision {
 /// I10–I18.
 fn standard(seen: &Observed) -> Decision {
     let combined = seen.combined();
-    if combined.is_some_and(|phase| !phase.is_final()) {
+    let interrupted = seen.update_begun && seen.update_required();
+    if combined.is_some_and(|phase| !phase.is_final()) && !interrupted {
         return wait_for_nested(seen, Rule::I11);
     }
     if seen.update_required() {
@@ -125,7 +126,7 @@ fn update(seen: &Observed) -> Decision {
         };
     }
     let tried_before = seen.phase == Some(InstallationPhase::Failed);
-    if seen.phase != Some(InstallationPhase::PendingDependencies) && !tried_before {
+    if !seen.update_begun && !tried_before {
         return Decision {
             phase: Some(InstallationPhase::PendingDependencies),
             again: true,
@@ -152,8 +153,10 @@ fn force(seen: &Observed) -> Decision {
         };
     }
     Decision {
-        actions: vec![Action::Update { force: true }, Action::DropOperation],
+        actions: vec![Action::Update { force: true }],
         phase: Some(InstallationPhase::Progressing),
+        // Without the annotation nobody would know that dependencies don't matter, so it goes last.
+        afterwards: vec![Action::DropOperation],
         again: true,
         ..by(Rule::I21)
     }

@@ -320,7 +320,12 @@ impl Importer<'_> {
             return (missing(name, object), None);
         };
         let exporters = self.index.exporters(self.namespace, &given);
-        let exporter = exporters.into_iter().find(|exporter| exporter != self.name);
+        let others = exporters.into_iter().filter(|name| name != self.name);
+        // One that is being deleted exports only what no other one does.
+        let exporter = others.min_by_key(|name| {
+            let facts = self.index.facts(self.namespace, name);
+            facts.is_none_or(|facts| facts.marked)
+        });
         let owner = owning_installation(&found.metadata);
         let may = owner.is_none_or(|owner| {
             owner == self.name || self.parent == Some(owner) || exporter.as_deref() == Some(owner)

@@ -59,6 +59,7 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
         generation: metadata.generation.unwrap_or_default(),
         observed_generation: status.observed_generation,
         phase: status.phase,
+        update_begun: false,
         marked: false,
         held: held(metadata),
         operation: annotation(metadata, keys::OPERATION).and_then(Operation::parse),
