@@ -95,8 +95,13 @@ fn update(seen: &Observed) -> Decision {
         };
     }
     if let Some(parent) = &seen.parent {
-        let progressing = parent.phase == Some(InstallationPhase::Progressing);
-        if parent.marked || !progressing {
+        // One that is being deleted may have updated its nested installations first (I34).
+        let at_work = if parent.marked {
+            InstallationPhase::Deleting
+        } else {
+            InstallationPhase::Progressing
+        };
+        if parent.phase != Some(at_work) {
             let on = WaitingOn {
                 rule: Rule::I14b.to_string(),
                 object: Some(installation(&parent.name)),

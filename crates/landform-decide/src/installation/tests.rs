@@ -389,6 +389,8 @@ fn i14b_a_nested_installation_is_updated_only_while_its_parent_progresses() {
             Some(PendingDependencies),
         );
     }
+    let updated_first = nested(Some(Deleting), true);
+    assert_eq!(decide(&updated_first).rule, Some(Rule::I15), "I34");
     let going = nested(Some(Progressing), true);
     check(
         "the parent goes",

@@ -153,7 +153,8 @@ impl Planner {
         if depth < DEEPEST {
             let mut inside = wanted.imports.clone();
             for number in 0..self.chance.below(3) {
-                let export = format!("e{number}");
+                // What comes from outside must not have the name of what is made inside.
+                let export = format!("e{depth}{number}");
                 let nested = self.installation(&format!("n{number}"), &export, &inside, depth + 1);
                 inside.push(export);
                 wanted = wanted.nest(nested);
@@ -167,7 +168,7 @@ impl Planner {
         match item {
             Some(item) if wanted.nested.is_empty() || self.half() => wanted.export(export, &item),
             _ => {
-                let nested = format!("e{}", wanted.nested.len().saturating_sub(1));
+                let nested = format!("e{depth}{}", wanted.nested.len().saturating_sub(1));
                 wanted.pass_up(export, &nested)
             }
         }
