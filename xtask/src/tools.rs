@@ -20,6 +20,8 @@ const REQUIREMENTS: &str = "crates/landform-e2e/requirements.txt";
 /// When a program is missing and can't be installed; the message says what to run.
 pub fn prepare() -> Outcome<Vec<(&'static str, OsString)>> {
     let kubectl = program("kubectl", "kubernetes-client")?;
+    // The README of an example asks its processes with it.
+    program("curl", "curl")?;
     let etcd = etcd()?;
     let python = python()?;
     Ok(vec![

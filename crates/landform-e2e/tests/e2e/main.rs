@@ -25,6 +25,7 @@ mod lifecycle;
 mod manifest_deployer;
 mod python_client;
 mod reconciler_python;
+mod shop;
 
 /// A ConfigMap with one label and some data.
 fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {
