@@ -156,7 +156,7 @@ impl Inner {
             self.forced_until.insert(key, at);
         }
         let problem = match kind {
-            "DeployItem" => self.item(&object, before.as_ref(), gone),
+            "DeployItem" => self.item(&object, gone),
             "Execution" | "Installation" if !gone => {
                 self.nested(&object, before.as_ref(), prompt, at)
             }
@@ -167,7 +167,7 @@ impl Inner {
         }
     }
 
-    fn item(&self, item: &Value, before: Option<&Value>, gone: bool) -> Option<String> {
+    fn item(&self, item: &Value, gone: bool) -> Option<String> {
         let label = |object: &Value, key: &str| {
             let text = object["metadata"]["labels"][key].as_str();
             text.unwrap_or_default().to_owned()
@@ -193,7 +193,6 @@ impl Inner {
                 label(user, keys::ITEM_NAME)
             ));
         }
-        let _ = before;
         None
     }
 

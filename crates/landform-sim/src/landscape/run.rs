@@ -16,9 +16,8 @@ pub fn run(template: &Template, seed: u64) -> Report {
     let plan = Plan::random(seed);
     let fresh = LandscapeWorld::new();
     let (straight, end) = go_through(template, seed, fresh, &plan.straight(), Rates::none());
-    let end = match end {
-        Ok(end) => end,
-        Err(_) => return straight,
+    let Ok(end) = end else {
+        return straight;
     };
     let undisturbed = LandscapeWorld::new();
     let (calm, found) = go_through(template, seed, undisturbed, &plan.actions, Rates::none());
