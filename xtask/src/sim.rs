@@ -7,7 +7,7 @@ use crate::process::{self, cargo};
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Options of the simulator: `--seeds 10000`, `--from 500`, `--seed 42` for one seed with its trace,
-    /// `--world api` for the API server alone, `--keep-going`.
+    /// `--world api` for the API server alone, `--world landscape` for installations, `--keep-going`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<String>,
 }

@@ -198,10 +198,26 @@ impl Driver {
         for object in &objects {
             self.tell_indexes(key, object);
         }
+        self.lead_anew(key, &objects);
         self.see(key, objects, How::Listed);
         self.settle(key);
         if was_absent {
             self.see_refs_anew(key);
+        }
+    }
+
+    /// Whom an object concerns may depend on indexes, which knew nothing of this list when it came.
+    fn lead_anew(&mut self, key: &GroupKind, objects: &[DynamicObject]) {
+        let Some(kind) = self.kinds.get_mut(key) else {
+            return;
+        };
+        for object in objects {
+            let leads_to = kind.known(object).leads_to;
+            if let Some(known) = kind.objects.get_mut(&kind.key_of(object)) {
+                known.leads_to.extend(leads_to);
+                known.leads_to.sort();
+                known.leads_to.dedup();
+            }
         }
     }
 
@@ -240,14 +256,14 @@ impl Driver {
         };
         kind.reading = Reading::Watching;
         let name = kind.key_of(object);
-        let last = kind.known(object);
-        let before = kind.objects.remove(&name);
-        self.parked.remove(&name);
-        if let Some(before) = before {
-            self.gone(name, &before);
-        } else {
-            self.gone(name, &last);
+        let mut last = kind.known(object);
+        if let Some(before) = kind.objects.remove(&name) {
+            last.leads_to.extend(before.leads_to);
+            last.leads_to.sort();
+            last.leads_to.dedup();
         }
+        self.parked.remove(&name);
+        self.gone(name, &last);
     }
 
     /// An object is gone. Even its owner's own run wants to know: it may wait for just that.

@@ -1,12 +1,12 @@
 //! What is stored in the end, without what legitimately differs between two runs: versions, times, uids,
 //! and how often something was written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt as _;
 use landform_store::memory::MemoryStore;
 use landform_store::{RangeQuery, Store as _};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Objects by `bucket name`, as comparable text.
 pub type EndState = BTreeMap<String, String>;
@@ -84,7 +84,10 @@ pub fn differences(expected: &EndState, found: &EndState) -> Vec<String> {
         match found.get(name) {
             None => lines.push(format!("{name} is missing: {expected}")),
             Some(found) if found != expected => {
-                lines.push(format!("{name} is {found}\n    instead of {expected}"));
+                let parse = |text: &str| serde_json::from_str(text).unwrap_or(Value::Null);
+                let mut paths = Vec::new();
+                compare(&parse(expected), &parse(found), "", &mut paths);
+                lines.push(format!("{name} differs:\n    {}", paths.join("\n    ")));
             }
             Some(_) => {}
         }
@@ -95,4 +98,27 @@ pub fn differences(expected: &EndState, found: &EndState) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Where two values differ, and how.
+fn compare(expected: &Value, found: &Value, path: &str, lines: &mut Vec<String>) {
+    match (expected, found) {
+        (Value::Object(fields), Value::Object(others)) => {
+            let names: BTreeSet<&String> = fields.keys().chain(others.keys()).collect();
+            for name in names {
+                let field = |object: &Map<String, Value>| object.get(name).cloned();
+                let (one, other) = (field(fields), field(others));
+                let path = format!("{path}.{name}");
+                let (one, other) = (one.unwrap_or_default(), other.unwrap_or_default());
+                compare(&one, &other, &path, lines);
+            }
+        }
+        (Value::Array(values), Value::Array(others)) if values.len() == others.len() => {
+            for (at, (one, other)) in values.iter().zip(others).enumerate() {
+                compare(one, other, &format!("{path}.{at}"), lines);
+            }
+        }
+        _ if expected == found => {}
+        _ => lines.push(format!("{path} is {found} instead of {expected}")),
+    }
 }

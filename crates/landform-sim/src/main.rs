@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 use landform_sim::report::Report;
 use landform_sim::simulation::Failure;
-use landform_sim::{Template, api_world, node};
+use landform_sim::{Template, api_world, landscape, node};
 
 /// A simulated process allocates like the real one, which has this allocator as well.
 #[global_allocator]
@@ -39,6 +39,8 @@ enum WorldName {
     Nodes,
     /// Clients and watchers of the API server alone.
     Api,
+    /// The controllers of installations, executions and deploy items.
+    Landscape,
 }
 
 impl WorldName {
@@ -46,6 +48,7 @@ impl WorldName {
         match self {
             Self::Nodes => Template::new(&[node::definition()]),
             Self::Api => Template::new(&[]),
+            Self::Landscape => landscape::template(),
         }
     }
 
@@ -53,6 +56,7 @@ impl WorldName {
         match self {
             Self::Nodes => node::run(template, seed),
             Self::Api => api_world::run(template, seed),
+            Self::Landscape => landscape::run(template, seed),
         }
     }
 }
@@ -69,7 +73,7 @@ fn main() -> ExitCode {
     if let Some(seed) = arguments.seed {
         let report = arguments.world.run(&template, seed);
         print!("{}", report.trace);
-        return tell(&report);
+        return tell(&report, arguments.world);
     }
     let mut tally = Tally::new();
     for seed in arguments.from..arguments.from + arguments.seeds {
@@ -83,7 +87,7 @@ fn main() -> ExitCode {
             }
             print!("{}", report.trace);
             tally.tell();
-            return tell(&report);
+            return tell(&report, arguments.world);
         }
     }
     tally.tell();
@@ -94,7 +98,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn tell(report: &Report) -> ExitCode {
+fn tell(report: &Report, world: WorldName) -> ExitCode {
     match &report.result {
         Ok(()) => {
             println!("seed {} holds", report.seed);
@@ -103,7 +107,9 @@ fn tell(report: &Report) -> ExitCode {
         Err(failure) => {
             let seed = report.seed;
             println!("\nseed {seed} fails: {failure}");
-            println!("again with: cargo xtask sim --seed {seed}");
+            let world = world.to_possible_value();
+            let world = world.as_ref().map_or("nodes", |world| world.get_name());
+            println!("again with: cargo xtask sim --world {world} --seed {seed}");
             ExitCode::FAILURE
         }
     }

@@ -47,6 +47,14 @@ pub trait World: Send + Sync + 'static {
         Ok(())
     }
 
+    /// What must hold whenever nothing happens any more.
+    ///
+    /// # Errors
+    /// The rule that was broken, and how.
+    fn at_rest(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What happened since this was last asked, in short lines without times: for scenario files.
     fn story(&self) -> Vec<String> {
         Vec::new()
@@ -380,7 +388,7 @@ async fn rest<W: World>(process: Process, world: Arc<W>) -> Result<(), String> {
         tokio::time::sleep(REST).await;
         world.check()?;
         if before == (disk.writes(), world.activity()) {
-            return Ok(());
+            return world.at_rest();
         }
     }
     Err(format!(

@@ -57,6 +57,8 @@ pub enum Wish {
     Applied(Value),
     /// The object is marked for deletion, or gone.
     Deleted(ObjectName),
+    /// The same with a deletion policy of Kubernetes, as in `Background`.
+    DeletedBy(ObjectName, &'static str),
 }
 
 /// Does what a user wishes.
@@ -67,7 +69,8 @@ pub async fn grant(process: &Process, client: &Client, wish: &Wish) -> Result<()
     for _ in 0..TRIES {
         let tried = match wish {
             Wish::Applied(object) => apply(process, client, object).await,
-            Wish::Deleted(name) => delete(process, client, name).await,
+            Wish::Deleted(name) => delete(process, client, name, None).await,
+            Wish::DeletedBy(name, policy) => delete(process, client, name, Some(policy)).await,
         };
         match tried? {
             Tried::Done => return Ok(()),
@@ -121,9 +124,17 @@ async fn apply(process: &Process, client: &Client, object: &Value) -> Result<Tri
     })
 }
 
-async fn delete(process: &Process, client: &Client, name: &ObjectName) -> Result<Tried, String> {
+async fn delete(
+    process: &Process,
+    client: &Client,
+    name: &ObjectName,
+    policy: Option<&str>,
+) -> Result<Tried, String> {
     let path = format!("{}/{}", place(process, name).await?, name.name);
-    match client.send(Method::DELETE, &path, None).await {
+    let options = policy.map(
+        |policy| json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy}),
+    );
+    match client.send(Method::DELETE, &path, options.as_ref()).await {
         Ok(answer) if answer.code == 404 => Ok(Tried::Done),
         answer => Ok(match judge(answer)? {
             Some(_) => Tried::Done,

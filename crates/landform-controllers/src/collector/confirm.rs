@@ -124,14 +124,5 @@ fn standing(owner: &ObjectMeta, uid: &str) -> Standing {
         .flatten()
         .map(|text| text.as_str().into())
         .collect();
-    let mark = mark(&finalizers);
-    if mark.cascade {
-        Standing::Cascading
-    } else if mark.orphan {
-        Standing::Orphaning
-    } else if mark.foreground {
-        Standing::WaitingInForeground
-    } else {
-        Standing::Living
-    }
+    mark(&finalizers).standing()
 }

@@ -1,5 +1,6 @@
 //! Everything that a decision about one object may see.
 
+use landform_api::landscaper::keys as landscaper;
 use landform_graph::owners::Uid;
 
 /// One object, its owners as they stand, and how many dependents it has.
@@ -27,6 +28,26 @@ pub(crate) struct Mark {
     pub(crate) orphan: bool,
     /// Finalizers of others: always waited for (G15).
     pub(crate) others: Vec<String>,
+}
+
+impl Mark {
+    /// What an object with this mark means for its dependents. Installations, executions and deploy items
+    /// take what they own down themselves, in their order; only when they have done so they let go of
+    /// themselves, and what is left goes as the mark says (G15, E10, I31).
+    pub(crate) fn standing(&self) -> Standing {
+        let takes_down = self.others.iter().any(|held| held == landscaper::FINALIZER);
+        if self.orphan && !self.cascade {
+            Standing::Orphaning
+        } else if takes_down {
+            Standing::Living
+        } else if self.cascade {
+            Standing::Cascading
+        } else if self.foreground {
+            Standing::WaitingInForeground
+        } else {
+            Standing::Living
+        }
+    }
 }
 
 /// A policy that an object asks for itself, as Kubernetes reads it from its finalizers.

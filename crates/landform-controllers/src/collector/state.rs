@@ -398,16 +398,7 @@ impl State {
         let Some(marked) = self.marked.get(&owner) else {
             return Standing::Living;
         };
-        let held = |name: &str| marked.finalizers.iter().any(|held| &**held == name);
-        if held(FINALIZER_CASCADE) {
-            Standing::Cascading
-        } else if held(FINALIZER_ORPHAN) {
-            Standing::Orphaning
-        } else if held(FINALIZER_FOREGROUND) {
-            Standing::WaitingInForeground
-        } else {
-            Standing::Living
-        }
+        mark(&marked.finalizers).standing()
     }
 
     /// What an owner means for this dependent: one in another namespace can't be meant, so that the

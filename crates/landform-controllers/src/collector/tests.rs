@@ -10,6 +10,7 @@ use super::decision::{Action, Finalizer, Policy, Rule, Waiting};
 use super::metrics::Metrics;
 use super::observed::{Dependents, Mark, Observed, Preset, SeenOwner, Standing};
 use super::queue::{Outcome, Queue};
+use super::state::mark;
 
 fn owned(standings: &[Standing]) -> Observed {
     let owner = |(index, standing): (usize, &Standing)| SeenOwner {
@@ -57,6 +58,30 @@ fn orphan() -> Mark {
 
 fn references(uids: &[&str]) -> Action {
     Action::DropReferences(uids.iter().map(|uid| Uid::new(uid)).collect())
+}
+
+#[test]
+fn g15_i31_e10_those_who_take_their_own_down_are_not_cascaded_before_they_let_go() {
+    let finalizers =
+        |names: &[&str]| -> Vec<Box<str>> { names.iter().map(|name| Box::from(*name)).collect() };
+    let ours = landform_api::landscaper::keys::FINALIZER;
+    for (policy, after) in [
+        (landform_api::keys::FINALIZER_CASCADE, Standing::Cascading),
+        (
+            landform_api::keys::FINALIZER_FOREGROUND,
+            Standing::WaitingInForeground,
+        ),
+    ] {
+        let held = mark(&finalizers(&[policy, ours]));
+        assert_eq!(held.standing(), Standing::Living);
+        assert_eq!(mark(&finalizers(&[policy])).standing(), after);
+        let others = mark(&finalizers(&[policy, "someone/else"]));
+        assert_eq!(
+            others.standing(),
+            after,
+            "nobody says that it takes anything down"
+        );
+    }
 }
 
 #[test]

@@ -6,12 +6,16 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
+use landform_api::landscaper::installation::{
+    ImportStatus, InstallationExports, InstallationImports, ObjectReference,
+};
 use landform_api::landscaper::{
-    self, DeployItem, Execution, Installation, InstallationPhase, Operation, keys, names,
+    self, DeployItem, Execution, InstallationPhase, LastError, Operation, keys, names,
 };
 use landform_decide::Standing;
 use landform_decide::execution::Item;
 use landform_decide::installation::{Child, ChildKind};
+use serde::Deserialize;
 
 use super::content;
 
@@ -120,7 +124,7 @@ impl Facts {
             deployed: status.observed_generation.is_some(),
             config_generation: status.config_generation.clone(),
             exports,
-            imports: imports_of(&installation, scope.as_deref()),
+            imports: imports_of(&spec.imports, scope.as_deref()),
             lists,
             taken: taken.collect(),
             parent,
@@ -159,8 +163,7 @@ impl Facts {
 }
 
 /// The DataObjects and Targets that an installation imports by name.
-fn imports_of(installation: &Installation, scope: Option<&str>) -> Vec<Given> {
-    let imports = &installation.spec.imports;
+fn imports_of(imports: &InstallationImports, scope: Option<&str>) -> Vec<Given> {
     let given = |kind, key: &str| Given {
         kind,
         name: names::data_name(scope, key),
@@ -181,13 +184,37 @@ fn imports_of(installation: &Installation, scope: Option<&str>) -> Vec<Given> {
     all
 }
 
+/// What of an installation others need to know. Everything else, a blueprint above all, is not even copied.
+#[derive(Default)]
+pub(super) struct Glance {
+    pub(super) spec: SpecGlance,
+    pub(super) status: StatusGlance,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct SpecGlance {
+    pub(super) imports: InstallationImports,
+    pub(super) exports: InstallationExports,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct StatusGlance {
+    pub(super) phase: Option<InstallationPhase>,
+    pub(super) observed_generation: Option<i64>,
+    pub(super) ended_generation: Option<i64>,
+    pub(super) config_generation: String,
+    pub(super) imports: Vec<ImportStatus>,
+    pub(super) execution_ref: Option<ObjectReference>,
+    pub(super) last_error: Option<LastError>,
+}
+
 /// An installation as far as it can be read; an unreadable part is empty, and the run says so.
-pub(super) fn read(object: &DynamicObject) -> Installation {
-    let spec = serde_json::from_value(object.data["spec"].clone());
-    let status = serde_json::from_value(object.data["status"].clone());
-    Installation {
-        spec: spec.unwrap_or_default(),
-        status: status.unwrap_or_default(),
+pub(super) fn read(object: &DynamicObject) -> Glance {
+    Glance {
+        spec: SpecGlance::deserialize(&object.data["spec"]).unwrap_or_default(),
+        status: StatusGlance::deserialize(&object.data["status"]).unwrap_or_default(),
     }
 }
 
@@ -248,8 +275,7 @@ pub(super) fn child(kind: ChildKind, object: &DynamicObject) -> Child {
             (status.phase, up_to_date, status.last_error)
         }
         ChildKind::Execution => {
-            let execution: Execution =
-                serde_json::from_value(object.data.clone()).unwrap_or_default();
+            let execution: Execution = Execution::deserialize(&object.data).unwrap_or_default();
             let status = execution.status;
             let phase = status.phase.map(Into::into);
             let up_to_date = status.observed_generation == generation;
@@ -271,7 +297,7 @@ pub(super) fn child(kind: ChildKind, object: &DynamicObject) -> Child {
 
 /// A deploy item, as its execution sees it; what the execution knows of it is not in here.
 pub(super) fn item(object: &DynamicObject) -> Item {
-    let item: DeployItem = serde_json::from_value(object.data.clone()).unwrap_or_default();
+    let item = DeployItem::deserialize(&object.data).unwrap_or_default();
     let depends_on = object.annotations().get(keys::DEPENDS_ON);
     let depends_on = depends_on.map_or("", String::as_str).split(',');
     let depends_on = depends_on.filter(|name| !name.is_empty());

@@ -61,7 +61,7 @@ fn reconcile(seen: &Observed, force: bool) -> Decision {
     }
     let orphans = orphans(seen);
     let mut actions = Vec::new();
-    let removable = removable(&orphans);
+    let removable = removable(&orphans, &seen.items);
     if !removable.is_empty() {
         actions.push(Action::Delete(removable));
     }
@@ -187,7 +187,7 @@ fn delete(seen: &Observed) -> Decision {
     }
     let mut actions = Vec::new();
     let all: Vec<&Item> = seen.items.iter().collect();
-    let removable = removable(&all);
+    let removable = removable(&all, &seen.items);
     if !removable.is_empty() {
         actions.push(Action::Delete(removable));
     }
@@ -277,12 +277,11 @@ fn orphans(seen: &Observed) -> Vec<&Item> {
     seen.items.iter().filter(|item| !wanted(item)).collect()
 }
 
-/// Items that aren't marked and on which no other one of these depends, by their name in the API.
-fn removable(items: &[&Item]) -> Vec<String> {
+/// Items that aren't marked and on which none that remains depends, by their name in the API.
+fn removable(items: &[&Item], remaining: &[Item]) -> Vec<String> {
     let needed = |item: &Item| {
-        items
-            .iter()
-            .any(|other| other.depends_on.contains(&item.name))
+        let mut others = remaining.iter();
+        others.any(|other| other.depends_on.contains(&item.name))
     };
     let free = items.iter().filter(|item| !item.marked && !needed(item));
     free.map(|item| item.object.clone()).collect()

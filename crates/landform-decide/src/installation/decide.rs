@@ -65,7 +65,8 @@ fn nested(seen: &Observed) -> Decision {
 /// I10–I18.
 fn standard(seen: &Observed) -> Decision {
     let combined = seen.combined();
-    if combined.is_some_and(|phase| !phase.is_final()) {
+    let interrupted = seen.update_begun && seen.update_required();
+    if combined.is_some_and(|phase| !phase.is_final()) && !interrupted {
         return wait_for_nested(seen, Rule::I11);
     }
     if seen.update_required() {
@@ -94,8 +95,13 @@ fn update(seen: &Observed) -> Decision {
         };
     }
     if let Some(parent) = &seen.parent {
-        let progressing = parent.phase == Some(InstallationPhase::Progressing);
-        if parent.marked || !progressing {
+        // One that is being deleted may have updated its nested installations first (I34).
+        let at_work = if parent.marked {
+            InstallationPhase::Deleting
+        } else {
+            InstallationPhase::Progressing
+        };
+        if parent.phase != Some(at_work) {
             let on = WaitingOn {
                 rule: Rule::I14b.to_string(),
                 object: Some(installation(&parent.name)),
@@ -125,7 +131,7 @@ fn update(seen: &Observed) -> Decision {
         };
     }
     let tried_before = seen.phase == Some(InstallationPhase::Failed);
-    if seen.phase != Some(InstallationPhase::PendingDependencies) && !tried_before {
+    if !seen.update_begun && !tried_before {
         return Decision {
             phase: Some(InstallationPhase::PendingDependencies),
             again: true,
@@ -152,8 +158,10 @@ fn force(seen: &Observed) -> Decision {
         };
     }
     Decision {
-        actions: vec![Action::Update { force: true }, Action::DropOperation],
+        actions: vec![Action::Update { force: true }],
         phase: Some(InstallationPhase::Progressing),
+        // Without the annotation nobody would know that dependencies don't matter, so it goes last.
+        afterwards: vec![Action::DropOperation],
         again: true,
         ..by(Rule::I21)
     }

@@ -104,6 +104,8 @@ fn take_down(seen: &Observed) -> Decision {
                 actions: vec![Action::UpdateBeforeDeletion { force: false }],
                 phase: Some(InstallationPhase::Deleting),
                 waiting_on: on_children(seen, Rule::I34),
+                // An update that changed nothing brings no run by itself.
+                again: true,
                 ..by(Rule::I34)
             };
         }

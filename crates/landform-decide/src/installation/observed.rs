@@ -22,6 +22,9 @@ pub struct Observed {
     pub operation: Option<Operation>,
     /// Whether it is to be left alone.
     pub ignore: bool,
+    /// Whether nothing is waited for any more and the update is all that comes next: it may have been
+    /// interrupted.
+    pub update_begun: bool,
     /// Whether somebody aborted it as it is now.
     pub aborted: bool,
     /// The installation that it is nested in.

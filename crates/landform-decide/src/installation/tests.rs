@@ -43,6 +43,7 @@ pub(super) fn succeeded() -> Observed {
         }],
         importers: Vec::new(),
         rivals: Vec::new(),
+        update_begun: false,
     }
 }
 
@@ -72,6 +73,12 @@ fn changed(change: impl FnOnce(&mut Observed)) -> Observed {
         seen.generation = 4;
         change(seen);
     })
+}
+
+/// Nothing is waited for: the update comes next.
+fn begun(seen: &mut Observed) {
+    seen.phase = Some(PendingDependencies);
+    seen.update_begun = true;
 }
 
 pub(super) fn check(
@@ -136,7 +143,7 @@ fn i4_what_each_operation_leads_to() {
         &actions,
         Some(Succeeded),
     );
-    let actions = [Action::Update { force: true }, Action::DropOperation];
+    let actions = [Action::Update { force: true }];
     check(
         "force",
         &asked(Operation::ForceReconcile),
@@ -191,7 +198,7 @@ fn i6_i10_i11_an_installation_waits_for_its_nested_objects() {
     let on: Vec<_> = decide(&waiting).waiting_on;
     assert_eq!(on.len(), 1);
     assert_eq!(on[0].object.as_ref().unwrap().name, "b");
-    let done = changed(|seen| seen.phase = Some(PendingDependencies));
+    let done = changed(begun);
     assert_eq!(decide(&done).rule, Some(Rule::I15), "all are final");
     let none = with(|seen| {
         seen.phase = Some(Progressing);
@@ -266,7 +273,7 @@ fn i13_a_change_of_the_spec_or_of_an_import_requires_an_update() {
 fn i14_an_update_waits_for_dependencies_and_imports_and_says_so() {
     let pending = |change: fn(&mut Observed)| {
         changed(|seen| {
-            seen.phase = Some(PendingDependencies);
+            begun(seen);
             change(seen);
         })
     };
@@ -337,10 +344,30 @@ fn i14_an_update_passes_through_pending_dependencies() {
 }
 
 #[test]
+fn i11_i15_an_update_that_was_interrupted_is_finished_before_nested_objects_are_waited_for() {
+    let interrupted = changed(|seen| {
+        begun(seen);
+        seen.children = vec![child("shop", Progressing)];
+    });
+    check(
+        "begun",
+        &interrupted,
+        Rule::I15,
+        &[UPDATE],
+        Some(Progressing),
+    );
+    let waiting = changed(|seen| {
+        seen.phase = Some(PendingDependencies);
+        seen.children = vec![child("shop", Progressing)];
+    });
+    check("not begun", &waiting, Rule::I11, &[], Some(Progressing));
+}
+
+#[test]
 fn i14b_a_nested_installation_is_updated_only_while_its_parent_progresses() {
     let nested = |phase, marked| {
         changed(|seen| {
-            seen.phase = Some(PendingDependencies);
+            begun(seen);
             seen.parent = Some(Parent {
                 name: "all".into(),
                 phase,
@@ -362,6 +389,8 @@ fn i14b_a_nested_installation_is_updated_only_while_its_parent_progresses() {
             Some(PendingDependencies),
         );
     }
+    let updated_first = nested(Some(Deleting), true);
+    assert_eq!(decide(&updated_first).rule, Some(Rule::I15), "I34");
     let going = nested(Some(Progressing), true);
     check(
         "the parent goes",
@@ -392,7 +421,7 @@ fn i16_a_final_phase_of_nested_objects_is_the_installations() {
         assert!(decide(&seen).problem.unwrap().message.contains("no space"));
     }
     let outdated = changed(|seen| {
-        seen.phase = Some(PendingDependencies);
+        begun(seen);
         seen.children = vec![child("shop", Failed)];
     });
     assert_eq!(
@@ -443,9 +472,9 @@ fn i20_force_needs_imports_but_no_dependencies() {
 }
 
 #[test]
-fn i21_force_updates_then_drops_the_annotation_then_sets_the_phase() {
+fn i21_force_updates_then_sets_the_phase_and_drops_the_annotation_last() {
     let forced = with(|seen| seen.operation = Some(Operation::ForceReconcile));
-    let actions = [Action::Update { force: true }, Action::DropOperation];
+    let actions = [Action::Update { force: true }];
     check(
         "in this order",
         &forced,
@@ -453,7 +482,9 @@ fn i21_force_updates_then_drops_the_annotation_then_sets_the_phase() {
         &actions,
         Some(Progressing),
     );
-    let not = changed(|seen| seen.phase = Some(PendingDependencies));
+    // A crash after any step leaves the annotation, or a status that needs it no more.
+    assert_eq!(decide(&forced).afterwards, [Action::DropOperation]);
+    let not = changed(begun);
     check("not forced", &not, Rule::I15, &[UPDATE], Some(Progressing));
 }
 

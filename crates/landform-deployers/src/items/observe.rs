@@ -6,6 +6,7 @@ use landform_api::duration;
 use landform_api::landscaper::{DeployItem, Operation, keys};
 use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
 use landform_engine::{Context, Failure, read_time};
+use serde::Deserialize as _;
 
 /// The item of a run, as it was when the run began.
 pub(super) struct Item {
@@ -32,7 +33,7 @@ impl Item {
         object: &DynamicObject,
         target_generation: Option<String>,
     ) -> Result<Self, Failure> {
-        let item: DeployItem = serde_json::from_value(object.data.clone())
+        let item = DeployItem::deserialize(&object.data)
             .map_err(|error| Failure::Invalid(format!("the deploy item can't be read: {error}")))?;
         Ok(Self {
             metadata: object.metadata.clone(),

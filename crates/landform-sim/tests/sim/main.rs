@@ -3,6 +3,7 @@
 
 mod api;
 mod every_write;
+mod landscape;
 mod nodes;
 mod scenarios;
 mod seeds;

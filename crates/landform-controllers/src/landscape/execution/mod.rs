@@ -9,10 +9,11 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::landscaper::{self, keys};
+use landform_api::landscaper::{self, Execution, keys};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::execution::{Decision, decide};
 use landform_engine::{Context, Failure, Outcome, Reconciler, Related};
+use serde::Deserialize as _;
 
 use super::facts::{content, movement};
 use super::index::Index;
@@ -74,7 +75,7 @@ impl Reconciler for Executions {
     }
 
     fn idle(&self, object: &DynamicObject) -> bool {
-        let Ok(execution) = serde_json::from_value(object.data.clone()) else {
+        let Ok(execution) = Execution::deserialize(&object.data) else {
             return false;
         };
         let namespace = object.namespace().unwrap_or_default();

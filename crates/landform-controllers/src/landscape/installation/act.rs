@@ -187,6 +187,7 @@ impl<'a> Act<'a> {
             }
             if phase == InstallationPhase::Succeeded {
                 self.status.last_error = None;
+                self.nothing_is_wrong();
             }
         }
         match &decision.problem {
@@ -196,6 +197,17 @@ impl<'a> Act<'a> {
                 self.status.last_error = None;
             }
             None => {}
+        }
+    }
+
+    /// What was wrong may have passed without an update, such as an import that was not seen for a moment.
+    fn nothing_is_wrong(&mut self) {
+        let now = write_time(self.context.now_ms());
+        let conditions = &mut self.status.conditions;
+        let all: Vec<String> = conditions.iter().map(|found| found.kind.clone()).collect();
+        for condition in all {
+            let done = ConditionStatus::True;
+            set_condition(conditions, &condition, done, "Done", "", &now);
         }
     }
 

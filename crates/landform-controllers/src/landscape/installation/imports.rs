@@ -6,8 +6,8 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
 use landform_api::landscaper::installation::{
-    DataImport, ImportStatus, InstallationSpec, InstallationStatus, KeyReference, ObjectReference,
-    TargetImport, TargetStatus,
+    DataImport, ImportStatus, InstallationImports, InstallationSpec, InstallationStatus,
+    KeyReference, ObjectReference, TargetImport, TargetStatus,
 };
 use landform_api::landscaper::names;
 use landform_api::landscaper::report::ObjectName;
@@ -25,7 +25,7 @@ pub(super) fn references(object: &DynamicObject, index: &Index) -> Vec<Ref> {
     let spec = facts::read(object).spec;
     let namespace = object.namespace().unwrap_or_default();
     let parent = parent_of(object);
-    let places = places(&spec, &namespace, parent.as_deref(), index);
+    let places = places(&spec.imports, &namespace, parent.as_deref(), index);
     let mut refs: Vec<_> = places
         .iter()
         .flat_map(|(_, place)| place.objects())
@@ -78,14 +78,14 @@ impl Place {
 
 /// All imports of a spec with where they come from.
 fn places(
-    spec: &InstallationSpec,
+    imports: &InstallationImports,
     namespace: &str,
     parent: Option<&str>,
     index: &Index,
 ) -> Vec<(String, Place)> {
     let scope = parent.map(names::installation_context);
     let object = |key: &str| names::data_name(scope.as_deref(), key);
-    let data = spec.imports.data.iter().map(|import: &DataImport| {
+    let data = imports.data.iter().map(|import: &DataImport| {
         let place = match (&import.secret_ref, &import.config_map_ref) {
             (Some(secret), _) => Place::Secret(secret.clone()),
             (None, Some(map)) => Place::ConfigMap(map.clone()),
@@ -97,7 +97,7 @@ fn places(
         };
         (import.name.clone(), place)
     });
-    let targets = spec.imports.targets.iter().map(|import: &TargetImport| {
+    let targets = imports.targets.iter().map(|import: &TargetImport| {
         let place = if let Some(targets) = &import.targets {
             let named = targets.iter().map(|key| (key.clone(), object(key)));
             Place::Targets(Some(named.collect()))
@@ -144,7 +144,7 @@ pub(super) struct Importer<'a> {
 impl Importer<'_> {
     /// All imports of a spec as they are now.
     pub(super) fn resolve(&self, spec: &InstallationSpec) -> Vec<Resolved> {
-        let places = places(spec, self.namespace, self.parent, self.index);
+        let places = places(&spec.imports, self.namespace, self.parent, self.index);
         let places = places.into_iter();
         places
             .map(|(name, place)| self.resolve_one(&name, place))
@@ -320,7 +320,12 @@ impl Importer<'_> {
             return (missing(name, object), None);
         };
         let exporters = self.index.exporters(self.namespace, &given);
-        let exporter = exporters.into_iter().find(|exporter| exporter != self.name);
+        let others = exporters.into_iter().filter(|name| name != self.name);
+        // One that is being deleted exports only what no other one does.
+        let exporter = others.min_by_key(|name| {
+            let facts = self.index.facts(self.namespace, name);
+            facts.is_none_or(|facts| facts.marked)
+        });
         let owner = owning_installation(&found.metadata);
         let may = owner.is_none_or(|owner| {
             owner == self.name || self.parent == Some(owner) || exporter.as_deref() == Some(owner)

@@ -75,7 +75,10 @@ impl Reconciler for Installations {
     }
 
     fn provides(&self, object: &DynamicObject) -> Vec<Provision> {
-        let facts = Facts::of(object);
+        // It was seen a moment ago.
+        let namespace = object.namespace().unwrap_or_default();
+        let facts = self.index.facts(&namespace, &object.name_any());
+        let facts = facts.unwrap_or_else(|| Facts::of(object));
         let content = facts.provision();
         let given = facts.exports.keys();
         given

@@ -11,7 +11,7 @@ use landform_decide::installation::{ChildKind, Dependency, Importer, Observed, P
 use landform_engine::{Context, Failure};
 
 use super::imports::{self, Resolved};
-use crate::landscape::facts::{self, Facts};
+use crate::landscape::facts::{self, Facts, Given};
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by};
 
@@ -67,6 +67,8 @@ impl World {
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
             phase: status.phase,
+            update_begun: status.phase == Some(InstallationPhase::PendingDependencies)
+                && status.waiting_on.is_empty(),
             marked: metadata.deletion_timestamp.is_some(),
             held: held(metadata),
             operation: annotation(metadata, keys::OPERATION).and_then(Operation::parse),
@@ -187,7 +189,9 @@ impl Around<'_> {
     }
 
     fn importers(&self) -> Vec<Importer> {
-        let exports = self.facts.exports.keys();
+        // What another sibling exports from now on, nobody imports from this one any more.
+        let own = |given: &&Given| !self.facts.marked || self.staying_rivals(given).is_empty();
+        let exports = self.facts.exports.keys().filter(own);
         let names: BTreeSet<_> = exports
             .flat_map(|given| self.index.importers(self.namespace, given))
             .filter(|name| name != self.own)
@@ -209,10 +213,21 @@ impl Around<'_> {
         let exports: BTreeMap<_, _> = self.facts.exports.iter().collect();
         let mut rivals = Vec::new();
         for (given, key) in exports {
-            let exporters = self.index.exporters(self.namespace, given).into_iter();
-            let others = exporters.filter(|name| name != self.own);
+            let others = self.staying_rivals(given).into_iter();
             rivals.extend(others.map(|name| (name, key.clone())));
         }
         rivals
+    }
+
+    /// Siblings that export the same and aren't being deleted.
+    fn staying_rivals(&self, given: &Given) -> Vec<String> {
+        let exporters = self.index.exporters(self.namespace, given).into_iter();
+        let others = exporters.filter(|name| name != self.own);
+        others
+            .filter(|name| {
+                let facts = self.index.facts(self.namespace, name);
+                facts.is_some_and(|facts| !facts.marked)
+            })
+            .collect()
     }
 }

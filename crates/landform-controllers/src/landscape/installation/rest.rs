@@ -2,12 +2,12 @@
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::landscaper::installation::{ImportStatus, InstallationSpec};
-use landform_api::landscaper::{Installation, Operation, keys, names};
+use landform_api::landscaper::installation::{ImportStatus, InstallationImports};
+use landform_api::landscaper::{Operation, keys, names};
 use landform_decide::installation::{Decision, Observed};
 
 use super::observe::{annotation, held};
-use crate::landscape::facts::{self, Given, GivenKind, parent_of};
+use crate::landscape::facts::{self, Given, GivenKind, Glance, parent_of};
 use crate::landscape::index::Index;
 
 /// Whether a decision asks for nothing.
@@ -32,7 +32,7 @@ pub(super) fn asks_for_nothing(decision: &Decision) -> bool {
 /// What the decision would see, if all of it is in the index and no import changed. Siblings don't matter
 /// then: they are looked at for an update or a deletion only.
 pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed> {
-    let Installation { spec, status } = facts::read(object);
+    let Glance { spec, status } = facts::read(object);
     let metadata = &object.metadata;
     let namespace = object.namespace()?;
     let own = object.name_any();
@@ -45,7 +45,7 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
             .map(names::installation_context),
     };
     let resting =
-        metadata.deletion_timestamp.is_none() && here.imports_rest(&spec, &status.imports);
+        metadata.deletion_timestamp.is_none() && here.imports_rest(&spec.imports, &status.imports);
     if !resting {
         return None;
     }
@@ -59,6 +59,7 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
         generation: metadata.generation.unwrap_or_default(),
         observed_generation: status.observed_generation,
         phase: status.phase,
+        update_begun: false,
         marked: false,
         held: held(metadata),
         operation: annotation(metadata, keys::OPERATION).and_then(Operation::parse),
@@ -84,8 +85,8 @@ struct Here<'a> {
 impl Here<'_> {
     /// Whether all imports are those of the last update. What is in Secrets and ConfigMaps is not in the
     /// index.
-    fn imports_rest(&self, spec: &InstallationSpec, recorded: &[ImportStatus]) -> bool {
-        let (data, targets) = (&spec.imports.data, &spec.imports.targets);
+    fn imports_rest(&self, imports: &InstallationImports, recorded: &[ImportStatus]) -> bool {
+        let (data, targets) = (&imports.data, &imports.targets);
         let find = |name: &str| recorded.iter().find(|import| import.name == name);
         recorded.len() == data.len() + targets.len()
             && data.iter().all(|import| {

@@ -27,7 +27,7 @@ use super::act::Stop;
 use super::observe::World;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
-use crate::landscape::objects::{label_value, owner};
+use crate::landscape::objects::{is_owned_by, label_value, owner, owning_installation};
 use crate::landscape::report::{Trouble, set_condition};
 
 /// One update.
@@ -282,6 +282,13 @@ impl Update<'_> {
             .filter_map(|(_, object)| Some((template_name(object)?, object)))
             .collect();
         let wanted: BTreeSet<String> = templates.iter().map(|found| found.name.clone()).collect();
+        // What goes makes room for what comes: a new one may export what an old one did.
+        for (name, object) in &existing {
+            if !wanted.contains(name) {
+                let metadata = &object.metadata;
+                world.objects.delete("Installation", metadata).await?;
+            }
+        }
         let mut refs = Vec::new();
         for template in templates {
             let name = template.name.clone();
@@ -303,14 +310,6 @@ impl Update<'_> {
             });
         }
         refs.sort();
-        for (name, object) in existing {
-            if !wanted.contains(&name) {
-                world
-                    .objects
-                    .delete("Installation", &object.metadata)
-                    .await?;
-            }
-        }
         status.installation_refs = refs;
         Ok(())
     }
@@ -400,7 +399,8 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
         };
     };
     let uid = world.metadata.uid.as_deref();
-    if !crate::landscape::objects::is_owned_by(&found.metadata, uid) {
+    let ours = is_owned_by(&found.metadata, uid);
+    if !ours && !is_left_behind(world, &found).await? {
         let message = format!(
             "the {} {name}, which would hold {:?}, exists and is not this installation's: delete it, or export under another name",
             given.kind, given.key
@@ -409,6 +409,10 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
     }
     let mut wanted = found.clone();
     wanted.data[field] = content;
+    if !ours {
+        let owners = serde_json::from_value(owner("Installation", &world.metadata));
+        wanted.metadata.owner_references = Some(owners.map_err(unwritable)?);
+    }
     wanted
         .metadata
         .labels
@@ -420,13 +424,24 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
     Ok(())
 }
 
+/// Whether an object belongs to an installation that is gone or going: then it may be taken over, so that
+/// what is imported is never missing in between.
+async fn is_left_behind(world: &World, found: &DynamicObject) -> Result<bool, Stop> {
+    let Some(name) = owning_installation(&found.metadata) else {
+        return Ok(false);
+    };
+    let installation = world.objects.get("Installation", name).await?;
+    Ok(installation.is_none_or(|installation| {
+        let same = is_owned_by(&found.metadata, installation.metadata.uid.as_deref());
+        !same || installation.metadata.deletion_timestamp.is_some()
+    }))
+}
+
 /// Deletes a DataObject or a Target that this installation wrote before.
 pub(super) async fn delete_given(world: &World, object: &ObjectName) -> Result<(), Stop> {
     let found = world.objects.get(&object.kind, &object.name).await?;
     let uid = world.metadata.uid.as_deref();
-    if let Some(found) =
-        found.filter(|found| crate::landscape::objects::is_owned_by(&found.metadata, uid))
-    {
+    if let Some(found) = found.filter(|found| is_owned_by(&found.metadata, uid)) {
         world.objects.delete(&object.kind, &found.metadata).await?;
     }
     Ok(())
