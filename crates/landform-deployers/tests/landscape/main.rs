@@ -13,3 +13,4 @@ mod errors;
 mod harness;
 mod nested;
 mod recorder;
+mod secrets;
