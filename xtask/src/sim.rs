@@ -3,9 +3,15 @@
 use crate::Outcome;
 use crate::process::{self, cargo};
 
+/// After every how many writes a story is told with a crash.
+pub(crate) const EVERY_WRITE: &str = "LANDFORM_SIM_EVERY";
+
 /// What to run.
 #[derive(clap::Args)]
 pub struct Arguments {
+    /// Instead of random scenarios: every story, with a crash after each of its writes.
+    #[arg(long)]
+    stories: bool,
     /// Options of the simulator: `--seeds 10000`, `--from 500`, `--seed 42` for one seed with its trace,
     /// `--world api` for the API server alone, `--world landscape` for installations, `--keep-going`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -17,6 +23,18 @@ pub struct Arguments {
 /// # Errors
 /// When it can't be built, or a seed fails.
 pub fn run(arguments: &Arguments) -> Outcome {
+    if arguments.stories {
+        let mut tests = cargo();
+        tests.args([
+            "test",
+            "--release",
+            "--package",
+            "landform-sim",
+            "--test",
+            "sim",
+        ]);
+        return process::run(tests.env(EVERY_WRITE, "1"));
+    }
     let mut command = cargo();
     command.args([
         "run",

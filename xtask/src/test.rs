@@ -4,7 +4,10 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use crate::process::{self, cargo};
-use crate::{Outcome, tools};
+use crate::{Outcome, sim, tools};
+
+/// In a story with crashes, so many writes lie between two of them.
+const CRASH_AFTER_EVERY: &str = "7";
 
 /// What to test.
 #[derive(clap::Args)]
@@ -35,6 +38,10 @@ pub fn run(arguments: &Arguments) -> Outcome {
     variables.push(("LANDFORM_TEST_BINARY", build_binary()?));
     if arguments.filter.is_none() {
         process::run(cargo().args(["test", "--quiet", "--workspace", "--doc"]))?;
+    }
+    if std::env::var_os(sim::EVERY_WRITE).is_none() {
+        // The long version is `cargo xtask sim --stories`.
+        variables.push((sim::EVERY_WRITE, CRASH_AFTER_EVERY.into()));
     }
     let mut runner = runner(arguments.filter.as_deref());
     // The runner has said everything: its summary stays the last thing on the screen.
