@@ -15,9 +15,17 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// What the client library logs below this level may quote values that are secret.
+const CLIENT: &str = "kube_client=info";
+
 /// Starts logging. `RUST_LOG` says what is logged; without it, `info` and above.
 pub(crate) fn start(format: LogFormat) {
+    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = match CLIENT.parse() {
+        Ok(directive) if !wanted.contains("kube_client") => filter.add_directive(directive),
+        Ok(_) | Err(_) => filter,
+    };
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // Colours are for a terminal; in a file they are noise.

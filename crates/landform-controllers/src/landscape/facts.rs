@@ -204,6 +204,7 @@ pub(super) struct StatusGlance {
     pub(super) phase: Option<InstallationPhase>,
     pub(super) observed_generation: Option<i64>,
     pub(super) ended_generation: Option<i64>,
+    pub(super) force_begun: bool,
     pub(super) config_generation: String,
     pub(super) imports: Vec<ImportStatus>,
     pub(super) execution_ref: Option<ObjectReference>,

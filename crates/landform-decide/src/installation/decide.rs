@@ -33,6 +33,7 @@ pub fn decide(seen: &Observed) -> Decision {
         }
         Some(Operation::ForceReconcile) => force(seen),
         Some(Operation::Abort) => abort(seen),
+        None if seen.force_begun => force(seen),
         None if seen.aborted => by(Rule::I12),
         None if is_final && seen.status_up_to_date() && !seen.imports_changed() => nested(seen),
         None => standard(seen),
@@ -157,11 +158,18 @@ fn force(seen: &Observed) -> Decision {
             ..by(Rule::I20)
         };
     }
+    if !seen.force_begun {
+        // Noted first: after a crash without the annotation somebody must know that dependencies don't
+        // matter.
+        return Decision {
+            actions: vec![Action::BeginForce],
+            again: true,
+            ..by(Rule::I21)
+        };
+    }
     Decision {
-        actions: vec![Action::Update { force: true }],
+        actions: vec![Action::Update { force: true }, Action::DropOperation],
         phase: Some(InstallationPhase::Progressing),
-        // Without the annotation nobody would know that dependencies don't matter, so it goes last.
-        afterwards: vec![Action::DropOperation],
         again: true,
         ..by(Rule::I21)
     }

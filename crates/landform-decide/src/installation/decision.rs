@@ -33,6 +33,8 @@ pub enum Action {
     LetGo,
     /// The operation annotation is removed.
     DropOperation,
+    /// It is noted that an update by force begins; the end of that update takes the note back.
+    BeginForce,
     /// Imports are collected and checked, nested objects written and those removed that the blueprint no
     /// longer has; then imports and observedGeneration are noted (I15).
     Update {

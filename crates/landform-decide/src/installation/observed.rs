@@ -25,6 +25,8 @@ pub struct Observed {
     /// Whether nothing is waited for any more and the update is all that comes next: it may have been
     /// interrupted.
     pub update_begun: bool,
+    /// Whether an update by force was begun and has not come to its end.
+    pub force_begun: bool,
     /// Whether somebody aborted it as it is now.
     pub aborted: bool,
     /// The installation that it is nested in.

@@ -44,6 +44,7 @@ pub(super) fn succeeded() -> Observed {
         importers: Vec::new(),
         rivals: Vec::new(),
         update_begun: false,
+        force_begun: false,
     }
 }
 
@@ -143,14 +144,8 @@ fn i4_what_each_operation_leads_to() {
         &actions,
         Some(Succeeded),
     );
-    let actions = [Action::Update { force: true }];
-    check(
-        "force",
-        &asked(Operation::ForceReconcile),
-        Rule::I21,
-        &actions,
-        Some(Progressing),
-    );
+    let forced = asked(Operation::ForceReconcile);
+    check("force", &forced, Rule::I21, &[Action::BeginForce], None);
     check(
         "abort",
         &asked(Operation::Abort),
@@ -472,9 +467,14 @@ fn i20_force_needs_imports_but_no_dependencies() {
 }
 
 #[test]
-fn i21_force_updates_then_sets_the_phase_and_drops_the_annotation_last() {
-    let forced = with(|seen| seen.operation = Some(Operation::ForceReconcile));
-    let actions = [Action::Update { force: true }];
+fn i21_force_updates_then_drops_the_annotation_then_sets_the_phase() {
+    let first = with(|seen| seen.operation = Some(Operation::ForceReconcile));
+    check("noted", &first, Rule::I21, &[Action::BeginForce], None);
+    let forced = with(|seen| {
+        seen.operation = Some(Operation::ForceReconcile);
+        seen.force_begun = true;
+    });
+    let actions = [Action::Update { force: true }, Action::DropOperation];
     check(
         "in this order",
         &forced,
@@ -482,8 +482,14 @@ fn i21_force_updates_then_sets_the_phase_and_drops_the_annotation_last() {
         &actions,
         Some(Progressing),
     );
-    // A crash after any step leaves the annotation, or a status that needs it no more.
-    assert_eq!(decide(&forced).afterwards, [Action::DropOperation]);
+    let crashed = with(|seen| seen.force_begun = true);
+    check(
+        "a crash without the annotation",
+        &crashed,
+        Rule::I21,
+        &actions,
+        Some(Progressing),
+    );
     let not = changed(begun);
     check("not forced", &not, Rule::I15, &[UPDATE], Some(Progressing));
 }

@@ -50,7 +50,11 @@ impl Deployer for Recorder {
         Box::pin(async move {
             let config = job.spec.config.clone().unwrap_or_default();
             self.note("deploy", job);
-            while config["hold"] == true {
+            let held = config["hold"] == true;
+            loop {
+                if !held {
+                    break;
+                }
                 job.or_cancelled(tokio::time::sleep(Duration::from_millis(1)))
                     .await?;
                 self.note("write", job);

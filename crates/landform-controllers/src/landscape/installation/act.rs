@@ -185,6 +185,9 @@ impl<'a> Act<'a> {
                     self.status.ended_generation = None;
                 }
             }
+            if phase == InstallationPhase::Aborted {
+                self.status.force_begun = false;
+            }
             if phase == InstallationPhase::Succeeded {
                 self.status.last_error = None;
                 self.nothing_is_wrong();
@@ -238,7 +241,15 @@ impl<'a> Act<'a> {
                 })
                 .await
             }
-            Action::Update { force } => self.update(world, *force).await,
+            Action::BeginForce => {
+                self.status.force_begun = true;
+                Ok(())
+            }
+            Action::Update { force } => {
+                self.update(world, *force).await?;
+                self.status.force_begun = false;
+                Ok(())
+            }
             Action::UpdateBeforeDeletion { force } => match self.update(world, *force).await {
                 Ok(()) if !force => Ok(()),
                 Ok(()) => self.delete_nested(world, true).await,

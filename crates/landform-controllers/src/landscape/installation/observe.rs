@@ -67,6 +67,7 @@ impl World {
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
             phase: status.phase,
+            force_begun: status.force_begun,
             update_begun: status.phase == Some(InstallationPhase::PendingDependencies)
                 && status.waiting_on.is_empty(),
             marked: metadata.deletion_timestamp.is_some(),

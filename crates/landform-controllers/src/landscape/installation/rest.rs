@@ -60,6 +60,7 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
         observed_generation: status.observed_generation,
         phase: status.phase,
         update_begun: false,
+        force_begun: status.force_begun,
         marked: false,
         held: held(metadata),
         operation: annotation(metadata, keys::OPERATION).and_then(Operation::parse),
