@@ -412,7 +412,7 @@ mod tests {
             "{once}"
         );
         let then = format!("{once}\n## More\n\ny\n");
-        let twice = with_section(&then, "second\n");
+        let twice = with_section(&then, SECTION, COMMAND, "second\n");
         assert!(
             twice.contains("second") && !twice.contains("first"),
             "{twice}"
