@@ -29,13 +29,35 @@ pub fn crash_at_every_write<W: World>(
     world: impl Fn() -> W,
     story: &[Action],
 ) -> Result<u64, Failure> {
+    crash_after_each(template, world, story, 1)
+}
+
+/// The same for long stories: with a crash after every write, or only some of them in the short version for
+/// every day (the variable `LANDFORM_SIM_EVERY`).
+///
+/// # Errors
+/// As [`crash_at_every_write`].
+pub fn crash_at_writes<W: World>(
+    template: &Template,
+    world: impl Fn() -> W,
+    story: &[Action],
+) -> Result<u64, Failure> {
+    crash_after_each(template, world, story, stride())
+}
+
+fn crash_after_each<W: World>(
+    template: &Template,
+    world: impl Fn() -> W,
+    story: &[Action],
+    every: usize,
+) -> Result<u64, Failure> {
     let (expected, calm) = tell(template, world(), story, None);
     let expected = expected.map_err(|failure| {
         let trace = calm.surroundings().trace.text();
         Failure(format!("{trace}\nthe undisturbed story fails: {failure}"))
     })?;
     let writes = calm.surroundings().disk.writes();
-    for write in (1..=writes).step_by(stride()) {
+    for write in (1..=writes).step_by(every) {
         let (found, simulation) = tell(template, world(), story, Some(write));
         let problem = match found {
             Err(failure) => failure.to_string(),

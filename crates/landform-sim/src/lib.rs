@@ -46,5 +46,5 @@ pub mod trace;
 pub mod user;
 pub mod watch_body;
 
-pub use every_write::crash_at_every_write;
+pub use every_write::{crash_at_every_write, crash_at_writes};
 pub use simulation::{Action, Failure, Simulation, Template, World};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use landform_sim::fault::Rates;
 use landform_sim::landscape::{Installation, LandscapeWorld, data, installation_name, template};
 use landform_sim::user::Wish;
-use landform_sim::{Action, Simulation, crash_at_every_write};
+use landform_sim::{Action, Simulation, crash_at_writes};
 use serde_json::Value;
 
 /// How a story ends.
@@ -29,7 +29,7 @@ pub(super) fn survives(story: &[Action]) -> End {
     let end = End {
         objects: objects.map(parse).collect(),
     };
-    if let Err(failure) = crash_at_every_write(&template, LandscapeWorld::new, story) {
+    if let Err(failure) = crash_at_writes(&template, LandscapeWorld::new, story) {
         panic!("{failure}");
     }
     end
