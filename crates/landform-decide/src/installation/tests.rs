@@ -427,15 +427,26 @@ fn i16_a_final_phase_of_nested_objects_is_the_installations() {
 }
 
 #[test]
-fn i17_i18_success_makes_exports_then_triggers_those_who_import_them() {
+fn i17_success_makes_exports_before_it_is_told() {
     let done = with(|seen| seen.phase = Some(Progressing));
     check("done", &done, Rule::I17, &[Action::Export], Some(Succeeded));
-    assert_eq!(decide(&done).afterwards, [Action::TriggerImporters]);
-    let not = with(|seen| {
+    let failed = with(|seen| {
         seen.phase = Some(Progressing);
         seen.children = vec![child("shop", Failed)];
     });
-    assert!(decide(&not).afterwards.is_empty(), "withheld");
+    assert!(decide(&failed).actions.is_empty(), "withheld");
+}
+
+#[test]
+fn i18_importers_are_triggered_after_success_was_stored_and_only_then() {
+    let done = with(|seen| seen.phase = Some(Progressing));
+    assert_eq!(decide(&done).afterwards, [Action::TriggerImporters]);
+    let failed = with(|seen| {
+        seen.phase = Some(Progressing);
+        seen.children = vec![child("shop", Failed)];
+    });
+    assert!(decide(&failed).afterwards.is_empty(), "it has failed");
+    assert!(decide(&succeeded()).afterwards.is_empty(), "nothing moved");
 }
 
 #[test]
