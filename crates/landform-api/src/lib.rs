@@ -6,9 +6,13 @@
 //! - [`field`]: what is wrong with one field of an object, and where.
 //! - [`jsonpath`]: the dialect of JSONPath that Kubernetes uses.
 //! - [`duration`]: lengths of time as people write them.
+//! - [`definition`]: definitions of kinds, generated from Rust types.
+//! - [`catalog`]: catalogs, app types and operator versions.
 //! - [`landscaper`]: installations, executions, deploy items and what they exchange.
 //! - [`keys`]: the finalizers, labels and annotations whose spelling is part of the contract.
 
+pub mod catalog;
+pub mod definition;
 pub mod duration;
 pub mod field;
 pub mod jsonpath;

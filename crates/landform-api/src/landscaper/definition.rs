@@ -1,19 +1,9 @@
 //! The CustomResourceDefinitions of these kinds, generated from the Rust types.
 
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::{GROUP, VERSION, data, deploy_item, execution, installation};
-
-/// What of a definition doesn't follow from the types.
-struct Names {
-    kind: &'static str,
-    plural: &'static str,
-    short: &'static [&'static str],
-    columns: Vec<Value>,
-    with_status: bool,
-}
+use crate::definition::{Names, Scope, column, definition};
 
 /// The definitions of all six kinds.
 #[must_use]
@@ -27,6 +17,9 @@ pub fn definitions() -> Vec<Value> {
     let age = || column("Age", "date", ".metadata.creationTimestamp");
     vec![
         definition::<installation::Installation>(&Names {
+            group: GROUP,
+            version: VERSION,
+            scope: Scope::Namespaced,
             kind: "Installation",
             plural: "installations",
             short: &["inst"],
@@ -34,6 +27,9 @@ pub fn definitions() -> Vec<Value> {
             with_status: true,
         }),
         definition::<execution::Execution>(&Names {
+            group: GROUP,
+            version: VERSION,
+            scope: Scope::Namespaced,
             kind: "Execution",
             plural: "executions",
             short: &["exec"],
@@ -41,6 +37,9 @@ pub fn definitions() -> Vec<Value> {
             with_status: true,
         }),
         definition::<deploy_item::DeployItem>(&Names {
+            group: GROUP,
+            version: VERSION,
+            scope: Scope::Namespaced,
             kind: "DeployItem",
             plural: "deployitems",
             short: &["di"],
@@ -52,6 +51,9 @@ pub fn definitions() -> Vec<Value> {
             with_status: true,
         }),
         definition::<data::DataObject>(&Names {
+            group: GROUP,
+            version: VERSION,
+            scope: Scope::Namespaced,
             kind: "DataObject",
             plural: "dataobjects",
             short: &["do", "dobj"],
@@ -71,6 +73,9 @@ pub fn definitions() -> Vec<Value> {
             with_status: false,
         }),
         definition::<data::Target>(&Names {
+            group: GROUP,
+            version: VERSION,
+            scope: Scope::Namespaced,
             kind: "Target",
             plural: "targets",
             short: &["tgt", "tg"],
@@ -91,6 +96,9 @@ pub fn definitions() -> Vec<Value> {
             with_status: false,
         }),
         definition::<data::Context>(&Names {
+            group: GROUP,
+            version: VERSION,
+            scope: Scope::Namespaced,
             kind: "Context",
             plural: "contexts",
             short: &["ctx"],
@@ -100,145 +108,10 @@ pub fn definitions() -> Vec<Value> {
     ]
 }
 
-fn column(name: &str, kind: &str, path: &str) -> Value {
-    json!({"name": name, "type": kind, "jsonPath": path})
-}
-
-fn definition<T: JsonSchema>(names: &Names) -> Value {
-    let singular = names.kind.to_lowercase();
-    let mut version = json!({
-        "name": VERSION,
-        "served": true,
-        "storage": true,
-        "additionalPrinterColumns": names.columns,
-        "schema": {"openAPIV3Schema": schema::<T>()},
-    });
-    if names.with_status {
-        version["subresources"] = json!({"status": {}});
-    }
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{}.{GROUP}", names.plural)},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {
-                "kind": names.kind, "listKind": format!("{}List", names.kind),
-                "plural": names.plural, "singular": singular, "shortNames": names.short,
-            },
-            "versions": [version],
-        },
-    })
-}
-
-/// The structural schema of a type, as Kubernetes wants it.
-fn schema<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
-    let schema = settings.into_generator().into_root_schema_for::<T>();
-    let mut schema = structural(&schema.to_value());
-    if let Value::Object(fields) = &mut schema {
-        fields.remove("default");
-    }
-    schema
-}
-
-/// The part of a JSON schema that a structural one has, in its words.
-fn structural(schema: &Value) -> Value {
-    let Value::Object(fields) = schema else {
-        return json!({"x-kubernetes-preserve-unknown-fields": true});
-    };
-    if let Some(words) = words(fields) {
-        return described(fields, json!({"type": "string", "enum": words}));
-    }
-    // An optional value of another type: absent, or that type.
-    for combination in ["anyOf", "allOf", "oneOf"] {
-        let parts = fields.get(combination).and_then(Value::as_array);
-        let mut parts = parts.into_iter().flatten().filter(|part| !is_null(part));
-        if let (Some(part), None) = (parts.next(), parts.next()) {
-            return described(fields, structural(part));
-        }
-    }
-    let mut result = Map::new();
-    match kind_of(fields) {
-        None => {
-            result.insert("x-kubernetes-preserve-unknown-fields".into(), json!(true));
-        }
-        Some(kind) => {
-            result.insert("type".into(), json!(kind));
-        }
-    }
-    if let Some(Value::Object(properties)) = fields.get("properties") {
-        let properties = properties.iter();
-        let properties: Map<_, _> = properties
-            .map(|(name, schema)| (name.clone(), structural(schema)))
-            .collect();
-        result.insert("properties".into(), Value::Object(properties));
-    }
-    if let Some(items) = fields.get("items") {
-        result.insert("items".into(), structural(items));
-    }
-    if let Some(more @ (Value::Object(_) | Value::Bool(true))) = fields.get("additionalProperties")
-    {
-        result.insert("additionalProperties".into(), structural(more));
-    }
-    if let Some(required) = fields.get("required") {
-        result.insert("required".into(), required.clone());
-    }
-    if let Some(format @ ("int32" | "int64")) = fields.get("format").and_then(Value::as_str) {
-        result.insert("format".into(), json!(format));
-    }
-    described(fields, Value::Object(result))
-}
-
-fn described(fields: &Map<String, Value>, mut schema: Value) -> Value {
-    if let Some(text) = fields.get("description") {
-        schema["description"] = text.clone();
-    }
-    schema
-}
-
-fn kind_of(fields: &Map<String, Value>) -> Option<&str> {
-    match fields.get("type")? {
-        Value::Array(kinds) => {
-            let mut kinds = kinds.iter().filter_map(Value::as_str);
-            kinds.find(|kind| *kind != "null")
-        }
-        kind => kind.as_str(),
-    }
-}
-
-fn is_null(schema: &Value) -> bool {
-    schema["type"] == "null" || schema["enum"] == json!([null])
-}
-
-/// The words of an enumeration, if the schema is one.
-fn words(fields: &Map<String, Value>) -> Option<Vec<&Value>> {
-    if let Some(words) = fields.get("enum").and_then(Value::as_array) {
-        return Some(words.iter().filter(|word| !word.is_null()).collect());
-    }
-    let variants = fields.get("oneOf").and_then(Value::as_array)?;
-    let word = |variant: &'_ Value| -> Option<usize> {
-        variant.get("const").or(variant.get("enum")).map(|_| 0)
-    };
-    if variants.iter().any(|variant| word(variant).is_none()) {
-        return None;
-    }
-    let words = variants.iter().flat_map(|variant| {
-        let one = variant.get("const").into_iter();
-        let several = variant
-            .get("enum")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        one.chain(several)
-    });
-    Some(words.collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn every_kind_has_a_definition_with_its_short_names() {
