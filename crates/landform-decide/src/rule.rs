@@ -97,6 +97,32 @@ rules! {
     E11
     /// Items are picked up, progress and abort in time.
     E12
+    /// An app type gets the latest version that it may have.
+    O1
+    /// A higher version is gone to, or it is said why not.
+    O2
+    /// The owner of a kind is there.
+    O3
+    /// A higher version that replaces the present one.
+    O4
+    /// Whether an upgrade happens by itself.
+    O5
+    /// Requirements are checked and the install strategy is followed.
+    O10
+    /// A missing kind is got from the catalog.
+    O11
+    /// The successor becomes a second owner.
+    O12
+    /// The successor becomes the controller, the old owner goes.
+    O13
+    /// The operator's own loop hands over, or Landform's for those that have none.
+    O14
+    /// Never two controllers, never no owner.
+    O15
+    /// A version that was replaced and owns nothing goes.
+    O16
+    /// A failed upgrade leaves the old version running.
+    O17
 }
 
 impl fmt::Display for Rule {

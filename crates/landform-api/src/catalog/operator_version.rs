@@ -258,6 +258,12 @@ pub struct OperatorVersionStatus {
     /// When the phase last changed (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<String>,
+    /// The Execution that installs it, once it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_ref: Option<String>,
+    /// Uid and generation of a failed successor after which it took its objects back (O17).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasserted_for: Option<String>,
     /// Each thing that it needs, and whether it is there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Requirement>,

@@ -1,0 +1,131 @@
+//! Going back to a version that ran before. Only when a person asks for it, and for one app type alone.
+
+use landform_api::catalog::{AppTypePhase, Phase};
+use semver::Version;
+
+use super::decision::{Action, Decision};
+use super::observed::{Observed, OwnVersion, installed, upgrading};
+use crate::Rule;
+
+/// The version that a rollback asks for, when it has to come from the catalog.
+#[must_use]
+pub fn target(
+    asked: &str,
+    seen_history: &[(String, Version)],
+    installed: &Version,
+) -> Option<Version> {
+    if asked != PREVIOUS {
+        return Version::parse(asked).ok();
+    }
+    let before = seen_history.iter().rev();
+    let mut before = before.map(|(_, version)| version);
+    before
+        .find(|version| version.cmp_precedence(installed).is_ne())
+        .cloned()
+}
+
+/// What the annotation says for the version before the present one.
+const PREVIOUS: &str = "previous";
+
+/// What to do about a rollback that was asked for.
+pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
+    let phase = AppTypePhase::Upgrading;
+    let Some(current) = installed(&seen.versions) else {
+        let message = "there is nothing to go back to: no version runs";
+        return over(AppTypePhase::Pending, message.to_owned());
+    };
+    let wants = |version: &Version| {
+        Version::parse(asked).is_ok_and(|found| found.cmp_precedence(version).is_eq())
+    };
+    let undone = upgrading(&seen.versions);
+    if let Some(undone) = undone.filter(|_| asked == PREVIOUS || wants(&current.version)) {
+        return give_up(undone, current);
+    }
+    if let Some(undone) = undone {
+        // Named another one: first what goes on is given up.
+        return Decision {
+            actions: vec![Action::Delete(vec![undone.name.clone()])],
+            ..Decision::new(
+                Rule::O17,
+                phase,
+                format!("{} is given up first", undone.version),
+            )
+        };
+    }
+    let leaving = seen.versions.iter().find(|found| {
+        let fits = asked == PREVIOUS || wants(&found.version);
+        !found.marked && found.phase == Some(Phase::Replacing) && fits
+    });
+    if let Some(former) = leaving {
+        let take_back = Action::TakeBack {
+            name: former.name.clone(),
+            of: current.name.clone(),
+        };
+        let message = format!(
+            "{} takes its place back from {}",
+            former.version, current.version
+        );
+        return Decision {
+            actions: vec![take_back],
+            afterwards: vec![Action::ForgetRollback],
+            rolled_back_from: Some(current.version.to_string()),
+            ..Decision::new(Rule::O17, phase, message)
+        };
+    }
+    if wants(&current.version) {
+        return over(
+            AppTypePhase::Succeeded,
+            format!("{} runs already", current.version),
+        );
+    }
+    let Some(candidate) = &seen.rollback_candidate else {
+        let message = if asked == PREVIOUS {
+            "there is nothing to go back to: no other version ran before".to_owned()
+        } else {
+            format!("there is no way back to {asked}: no catalog has this version")
+        };
+        return over(AppTypePhase::Succeeded, message);
+    };
+    if let Some(trouble) = candidate.troubles.first() {
+        let message = format!(
+            "there is no way back to {}: {}",
+            candidate.version, trouble.message
+        );
+        return over(AppTypePhase::Succeeded, message);
+    }
+    let message = format!(
+        "going back from {} to {}",
+        current.version, candidate.version
+    );
+    Decision {
+        actions: vec![Action::Create {
+            name: candidate.name.clone(),
+            rollback_of: Some(current.name.clone()),
+        }],
+        afterwards: vec![Action::ForgetRollback],
+        rolled_back_from: Some(current.version.to_string()),
+        ..Decision::new(Rule::O17, phase, message)
+    }
+}
+
+/// An upgrade that has not come to its end is given up.
+fn give_up(undone: &OwnVersion, current: &OwnVersion) -> Decision {
+    let message = format!(
+        "{} is given up, {} goes on",
+        undone.version, current.version
+    );
+    Decision {
+        actions: vec![Action::Delete(vec![undone.name.clone()])],
+        afterwards: vec![Action::ForgetRollback],
+        rolled_back_from: Some(undone.version.to_string()),
+        ..Decision::new(Rule::O17, AppTypePhase::Upgrading, message)
+    }
+}
+
+/// Nothing can be done: it is said, and not tried again.
+fn over(phase: AppTypePhase, message: String) -> Decision {
+    Decision {
+        afterwards: vec![Action::ForgetRollback],
+        ..Decision::new(Rule::O17, phase, message)
+    }
+}
