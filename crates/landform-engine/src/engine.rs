@@ -21,7 +21,7 @@ use crate::kinds::group_kind;
 use crate::message::{Inbox, Message};
 use crate::metrics::Metrics;
 use crate::provisions::Provisions;
-use crate::reconciler::Reconciler;
+use crate::reconciler::{Reconciler, Related};
 use crate::recorder::Recorder;
 use crate::resources::Resources;
 use crate::runs::Runs;
@@ -239,6 +239,16 @@ impl Engine {
         self.check(kind)?;
         let kind = kind.clone();
         self.visit(move |driver| driver.unregister(&kind)).await
+    }
+
+    /// Has objects of a further kind lead to objects of `kind`, which is reconciled: for kinds that become
+    /// known only when others say so. Asking twice follows twice.
+    ///
+    /// # Errors
+    /// When the engine has stopped.
+    pub async fn relate(&self, kind: GroupKind, related: Related) -> Result<(), EngineError> {
+        self.visit(move |driver| driver.relate(&kind, related))
+            .await
     }
 
     fn check(&self, kind: &GroupKind) -> Result<(), EngineError> {

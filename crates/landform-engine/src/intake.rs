@@ -14,7 +14,7 @@ use crate::driver::Driver;
 use crate::key::Key;
 use crate::kinds::{Kind, Known, Reading, Task, group_kind, guarded, version_of};
 use crate::message::SourceEvent;
-use crate::reconciler::{Reconciler, Ref};
+use crate::reconciler::{Reconciler, Ref, Related};
 use crate::source::Source;
 use crate::trace::TraceEvent;
 
@@ -50,6 +50,21 @@ impl Driver {
             kind.name = name;
         }
         self.read_anew(&key);
+    }
+
+    /// Has objects of another kind lead to objects of a kind that is reconciled, from now on.
+    pub(crate) fn relate(&mut self, to: &GroupKind, related: Related) {
+        let Some(to) = self.kinds.get(to).map(|kind| kind.key.clone()) else {
+            return;
+        };
+        let known = self.kinds.contains_key(&group_kind(&related.kind));
+        let from = self.follow(&related.kind);
+        if let Some(kind) = self.kinds.get_mut(&*from) {
+            kind.leads.push((to, related));
+        }
+        if known {
+            self.read_anew(&from);
+        }
     }
 
     /// Nobody reconciles a kind any more; others may still refer to its objects.

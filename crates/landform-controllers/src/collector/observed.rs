@@ -1,5 +1,6 @@
 //! Everything that a decision about one object may see.
 
+use landform_api::catalog::keys as catalog;
 use landform_api::landscaper::keys as landscaper;
 use landform_graph::owners::Uid;
 
@@ -31,11 +32,13 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// What an object with this mark means for its dependents. Installations, executions and deploy items
-    /// take what they own down themselves, in their order; only when they have done so they let go of
+    /// What an object with this mark means for its dependents. Installations, executions, deploy items,
+    /// app types and operator versions take what they own down themselves, in their order; only when they have done so they let go of
     /// themselves, and what is left goes as the mark says (G15, E10, I31).
     pub(crate) fn standing(&self) -> Standing {
-        let takes_down = self.others.iter().any(|held| held == landscaper::FINALIZER);
+        let mut others = self.others.iter();
+        let takes_down =
+            others.any(|held| held == landscaper::FINALIZER || held == catalog::FINALIZER);
         if self.orphan && !self.cascade {
             Standing::Orphaning
         } else if takes_down {

@@ -1,8 +1,8 @@
 //! Whose an object at the target is, and what that means for it.
 //!
 //! An object is this item's when its uid is in the item's inventory, or when it carries the item's mark:
-//! an annotation with the item's uid, which is written in the same request that creates the object. All
-//! other objects are somebody else's and are never written to, unless the manifest says so.
+//! an annotation with the item's uid, which is written in the same request that creates the object. The mark
+//! of another item says that the object was taken over, and wins over the inventory. All other objects are somebody else's and are never written to, unless the manifest says so.
 
 use kube::core::DynamicObject;
 
@@ -47,7 +47,8 @@ pub(super) fn standing(
         return Standing::Absent;
     };
     let uid = live.metadata.uid.as_deref();
-    if (uid.is_some() && uid == recorded_uid) || is_marked(live, item_uid) {
+    let recorded = uid.is_some() && uid == recorded_uid;
+    if is_marked(live, item_uid) || (recorded && !is_marked_by_another(live, item_uid)) {
         return Standing::Ours;
     }
     let label = live.metadata.labels.as_ref();
@@ -63,6 +64,13 @@ pub(super) fn is_marked(live: &DynamicObject, item_uid: &str) -> bool {
     let annotations = live.metadata.annotations.as_ref();
     let mark = annotations.and_then(|annotations| annotations.get(ANNOTATION_ITEM));
     !item_uid.is_empty() && mark.is_some_and(|mark| mark == item_uid)
+}
+
+/// Whether an object carries the mark of another item, which has taken it over.
+pub(super) fn is_marked_by_another(live: &DynamicObject, item_uid: &str) -> bool {
+    let annotations = live.metadata.annotations.as_ref();
+    let mark = annotations.and_then(|annotations| annotations.get(ANNOTATION_ITEM));
+    mark.is_some_and(|mark| mark != item_uid)
 }
 
 /// What a policy makes of an object's standing.
@@ -111,6 +119,12 @@ mod tests {
                 "marked by another item",
                 marked("other"),
                 None,
+                foreign(somebody),
+            ),
+            (
+                "recorded, and taken over by another item",
+                marked("other"),
+                Some("u"),
                 foreign(somebody),
             ),
             (

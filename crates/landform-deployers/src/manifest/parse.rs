@@ -40,6 +40,12 @@ impl Configuration {
                 landscaper.gardener.cloud/kubernetes-cluster and name it in spec.target";
             return Err(invalid("spec.config.kubeconfig", problem));
         }
+        // Whoever connects to the target reads it; here it is only known.
+        if let Some(here) = fields.value("thisServer")
+            && !here.is_boolean()
+        {
+            return Err(invalid("spec.config.thisServer", "must be true or false"));
+        }
         let strategy = match fields.text("updateStrategy")? {
             None => Strategy::Update,
             Some(text) => Strategy::parse(text).ok_or_else(|| {

@@ -8,7 +8,7 @@ use landform_api::landscaper::ErrorCode;
 use super::cluster::{Cluster, Deletion, Place};
 use super::inventory::Entry;
 use super::object::ObjectName;
-use super::ownership::is_marked;
+use super::ownership::{is_marked, is_marked_by_another};
 use super::wait::{self, Waited};
 use crate::DeployError;
 
@@ -34,10 +34,19 @@ async fn remove(
     let Some(place) = cluster.place(&object.api_version, &object.kind).await? else {
         return Ok(());
     };
+    let live = cluster.get(&place, object).await?;
     let uid = match &entry.uid {
+        // Another item has taken it over.
+        Some(_)
+            if live
+                .as_ref()
+                .is_some_and(|live| is_marked_by_another(live, cluster.job.uid())) =>
+        {
+            return Ok(());
+        }
         Some(uid) => uid.clone(),
         // It was about to be created when the process ended. Whoever is there now may be somebody else.
-        None => match cluster.get(&place, object).await? {
+        None => match live {
             Some(live) if is_marked(&live, cluster.job.uid()) => {
                 live.metadata.uid.unwrap_or_default()
             }

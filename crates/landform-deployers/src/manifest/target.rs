@@ -57,11 +57,19 @@ pub(super) struct Connection {
 /// Connects to the item's target.
 pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
     let (namespace, _) = job.name();
+    let here = job.spec.config.as_ref().map(|config| &config["thisServer"]);
+    if job.spec.target.is_none() && here == Some(&Value::Bool(true)) {
+        return Ok(Connection {
+            client: job.client(),
+            target: THIS_SERVER.to_owned(),
+            namespace: namespace.to_owned(),
+        });
+    }
     let Some(target) = job.target else {
         let message = format!(
             "spec.target is missing, or there is no such Target: make one of type \
              {KUBERNETES_CLUSTER} with config.kubeconfig, or of type {THIS_SERVER} for objects in \
-             Landform itself, and name it in spec.target"
+             Landform itself, and name it in spec.target; or set config.thisServer: true"
         );
         return Err(DeployError::configuration("NoTarget", message));
     };
