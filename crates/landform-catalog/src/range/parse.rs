@@ -74,7 +74,9 @@ fn group(part: &str, dialect: Dialect) -> Result<Group, Reason> {
             pre_releases |= low.has_pre_release();
             if dialect == Dialect::Masterminds && words.peek() == Some(&"-") {
                 if operator.is_some() {
-                    return Err(format!("{word:?} can't be the end of a range with a hyphen"));
+                    return Err(format!(
+                        "{word:?} can't be the end of a range with a hyphen"
+                    ));
                 }
                 words.next();
                 let high = words.next().ok_or("no version follows the hyphen")?;
@@ -219,10 +221,7 @@ fn compare(
             return Ok(());
         }
         // A major version of 0 that is all that is given means all of 0.
-        (Given::Major(major), _) => (
-            Version::new(*major, 0, 0),
-            Version::new(up(*major)?, 0, 0),
-        ),
+        (Given::Major(major), _) => (Version::new(*major, 0, 0), Version::new(up(*major)?, 0, 0)),
         (Given::Minor(major, minor), Operator::Caret) if *major > 0 => (
             Version::new(*major, *minor, 0),
             Version::new(up(*major)?, 0, 0),
