@@ -19,3 +19,9 @@ pub const OWNER_UID: &str = "catalog.landform.dev/owner-uid";
 
 /// On a Deployment of an operator: the name of its operator version.
 pub const OPERATOR_VERSION: &str = "catalog.landform.dev/operator-version";
+/// On a definition: of the text that was written last.
+pub const DIGEST: &str = "catalog.landform.dev/digest";
+/// On an app type that was not made by a person: who needed it.
+pub const REQUIRED_BY: &str = "catalog.landform.dev/required-by";
+/// On an operator version: the catalog that it is from.
+pub const CATALOG: &str = "catalog.landform.dev/catalog";

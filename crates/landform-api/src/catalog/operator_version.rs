@@ -258,9 +258,9 @@ pub struct OperatorVersionStatus {
     /// When the phase last changed (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<String>,
-    /// The Execution that installs it, once it was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution_ref: Option<String>,
+    /// Whether installing it has begun.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub begun: bool,
     /// Uid and generation of a failed successor after which it took its objects back (O17).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasserted_for: Option<String>,

@@ -123,7 +123,12 @@ async fn judge_one<'w>(
     let live = cluster.get(&wanted.place, &wanted.name).await?;
     let recorded = inventory.find(&wanted.name);
     let recorded_uid = recorded.and_then(|entry| entry.uid.as_deref());
-    let standing = standing(live.as_ref(), recorded_uid, cluster.job.uid());
+    let standing = standing(
+        live.as_ref(),
+        recorded_uid,
+        cluster.job.uid(),
+        wanted.family.as_deref(),
+    );
     let verdict = verdict(wanted.policy, standing, wanted.adopt);
     Ok(Judged {
         wanted,

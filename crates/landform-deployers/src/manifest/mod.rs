@@ -46,7 +46,7 @@ use crate::{DeployError, Deployed, Deployer, Job, Kept};
 use cluster::Cluster;
 use configuration::Configuration;
 use inventory::Inventory;
-pub use ownership::{ANNOTATION_ADOPT, ANNOTATION_ITEM};
+pub use ownership::{ANNOTATION_ADOPT, ANNOTATION_FAMILY, ANNOTATION_ITEM};
 use schedule::Schedule;
 use settled::Settled;
 pub use target::{KUBERNETES_CLUSTER, THIS_SERVER};

@@ -15,6 +15,10 @@ pub const ANNOTATION_ITEM: &str = "landform.dev/deploy-item";
 /// On a manifest, `"true"`: an object that exists and is somebody else's is taken over.
 pub const ANNOTATION_ADOPT: &str = "landform.dev/adopt";
 
+/// On a manifest and on the object: items whose objects have the same value here take them over from each
+/// other. Versions of one operator do that.
+pub const ANNOTATION_FAMILY: &str = "landform.dev/family";
+
 /// Whose an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -42,13 +46,15 @@ pub(super) fn standing(
     live: Option<&DynamicObject>,
     recorded_uid: Option<&str>,
     item_uid: &str,
+    family: Option<&str>,
 ) -> Standing {
     let Some(live) = live else {
         return Standing::Absent;
     };
     let uid = live.metadata.uid.as_deref();
     let recorded = uid.is_some() && uid == recorded_uid;
-    if is_marked(live, item_uid) || (recorded && !is_marked_by_another(live, item_uid)) {
+    let related = family.is_some_and(|family| annotation(live, ANNOTATION_FAMILY) == Some(family));
+    if related || is_marked(live, item_uid) || (recorded && !is_marked_by_another(live, item_uid)) {
         return Standing::Ours;
     }
     let label = live.metadata.labels.as_ref();
@@ -61,16 +67,17 @@ pub(super) fn standing(
 
 /// Whether an object carries the mark of an item.
 pub(super) fn is_marked(live: &DynamicObject, item_uid: &str) -> bool {
-    let annotations = live.metadata.annotations.as_ref();
-    let mark = annotations.and_then(|annotations| annotations.get(ANNOTATION_ITEM));
-    !item_uid.is_empty() && mark.is_some_and(|mark| mark == item_uid)
+    !item_uid.is_empty() && annotation(live, ANNOTATION_ITEM) == Some(item_uid)
+}
+
+fn annotation<'a>(object: &'a DynamicObject, key: &str) -> Option<&'a str> {
+    let annotations = object.metadata.annotations.as_ref();
+    annotations?.get(key).map(String::as_str)
 }
 
 /// Whether an object carries the mark of another item, which has taken it over.
 pub(super) fn is_marked_by_another(live: &DynamicObject, item_uid: &str) -> bool {
-    let annotations = live.metadata.annotations.as_ref();
-    let mark = annotations.and_then(|annotations| annotations.get(ANNOTATION_ITEM));
-    mark.is_some_and(|mark| mark != item_uid)
+    annotation(live, ANNOTATION_ITEM).is_some_and(|mark| mark != item_uid)
 }
 
 /// What a policy makes of an object's standing.
@@ -135,9 +142,20 @@ mod tests {
             ),
         ] {
             let live = live(metadata);
-            assert_eq!(standing(Some(&live), recorded, "item"), expected, "{what}");
+            assert_eq!(standing(Some(&live), recorded, "item", None), expected, "{what}");
         }
-        assert_eq!(standing(None, Some("u"), "item"), Standing::Absent);
+        assert_eq!(standing(None, Some("u"), "item", None), Standing::Absent);
+    }
+
+    #[test]
+    fn an_object_of_the_family_is_ours_whoever_of_them_made_it() {
+        let object = live(json!({"uid": "u", "annotations": {
+            ANNOTATION_ITEM: "other", ANNOTATION_FAMILY: "default/etcd",
+        }}));
+        let stands = |family| standing(Some(&object), None, "item", family);
+        assert_eq!(stands(Some("default/etcd")), Standing::Ours);
+        assert!(matches!(stands(Some("default/other")), Standing::Foreign(_)));
+        assert!(matches!(stands(None), Standing::Foreign(_)));
     }
 
     #[test]

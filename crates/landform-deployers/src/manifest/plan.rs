@@ -8,6 +8,7 @@ use super::cluster::{Cluster, Place};
 use super::configuration::{Manifest, Policy};
 use super::fields::invalid;
 use super::object::{ObjectName, Rank};
+use super::ownership::ANNOTATION_FAMILY;
 use crate::DeployError;
 
 /// An object as it should be.
@@ -16,6 +17,8 @@ pub(super) struct Wanted {
     pub(super) name: ObjectName,
     pub(super) policy: Policy,
     pub(super) adopt: bool,
+    /// Whose objects are taken over.
+    pub(super) family: Option<String>,
     pub(super) place: Place,
     pub(super) value: Value,
 }
@@ -85,6 +88,9 @@ async fn wanted(
     Ok(Some(Wanted {
         policy: manifest.policy,
         adopt: change::adopts(value),
+        family: value["metadata"]["annotations"][ANNOTATION_FAMILY]
+            .as_str()
+            .map(ToOwned::to_owned),
         value: change::wanted(value, namespace.as_deref(), item),
         place,
         name: ObjectName {
