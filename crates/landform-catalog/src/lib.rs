@@ -8,6 +8,7 @@
 pub mod edges;
 pub mod model;
 pub mod range;
+pub mod read;
 
 pub use edges::{Edges, Replaces};
 pub use model::{Bundle, Channel, Content, Entry, Package, Payload};
