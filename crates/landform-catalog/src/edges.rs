@@ -66,3 +66,84 @@ impl Edges {
                 .is_some_and(|range| range.contains(version))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> Version {
+        Version::parse(text).unwrap()
+    }
+
+    fn leads(edges: &Edges, from: &str, to: &str) -> bool {
+        let (from_name, to_name) = (format!("foo.v{from}"), format!("foo.v{to}"));
+        edges.lead((&from_name, &version(from)), (&to_name, &version(to)))
+    }
+
+    fn replaces(text: &str) -> Edges {
+        Edges {
+            replaces: Some(Replaces::parse(text)),
+            ..Edges::default()
+        }
+    }
+
+    #[test]
+    fn what_is_replaced_is_a_version_a_range_or_a_name() {
+        assert_eq!(
+            Replaces::parse("1.2.3"),
+            Replaces::Version(version("1.2.3"))
+        );
+        assert!(matches!(
+            Replaces::parse(">=1.0.0 <2.0.0"),
+            Replaces::Range(_)
+        ));
+        assert!(matches!(Replaces::parse("1.2"), Replaces::Range(_)));
+        for name in ["foo.v1.2.3", "x", "foo-1.2", "foo"] {
+            assert_eq!(Replaces::parse(name), Replaces::Name(name.into()));
+        }
+        assert!(leads(&replaces("foo.v1.0.0"), "1.0.0", "1.1.0"));
+        assert!(leads(&replaces("1.0.0"), "1.0.0", "1.1.0"));
+        assert!(leads(&replaces("<1.1.0"), "1.0.0", "1.1.0"));
+        assert!(!leads(&replaces("<1.0.0"), "1.0.0", "1.1.0"));
+    }
+
+    #[test]
+    fn nothing_replaces_itself_or_goes_down() {
+        for edges in [
+            replaces("foo.v1.1.0"),
+            replaces("1.1.0"),
+            replaces(">=0.0.1"),
+        ] {
+            assert!(!leads(&edges, "1.1.0", "1.1.0"));
+            assert!(!leads(&edges, "1.1.0", "1.0.0"));
+        }
+        // Build metadata makes no higher version.
+        assert!(!leads(&replaces(">=0.0.1"), "1.1.0+a", "1.1.0+b"));
+    }
+
+    #[test]
+    fn a_range_without_an_upper_bound_ends_at_the_version_itself() {
+        let edges = Edges {
+            skip_range: Some(Range::parse(">=0.0.1").unwrap()),
+            ..Edges::default()
+        };
+        assert!(leads(&edges, "1.0.9", "1.1.0"));
+        assert!(leads(&edges, "1.1.0-rc.1", "1.1.0"));
+        assert!(!leads(&edges, "1.1.0", "1.1.0"));
+        assert!(!leads(&edges, "1.2.0", "1.1.0"));
+        assert!(!leads(&edges, "0.0.0", "1.1.0"));
+    }
+
+    #[test]
+    fn skips_are_names_or_versions() {
+        let edges = Edges {
+            skips: vec!["foo.v1.0.0".into(), "1.0.1".into()],
+            ..Edges::default()
+        };
+        assert!(leads(&edges, "1.0.0", "1.1.0"));
+        assert!(leads(&edges, "1.0.1", "1.1.0"));
+        assert!(leads(&edges, "1.0.1+build", "1.1.0"));
+        assert!(!leads(&edges, "1.0.2", "1.1.0"));
+        assert!(!leads(&edges, "1.0.1", "1.0.0"));
+    }
+}

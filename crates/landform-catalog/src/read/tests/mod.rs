@@ -32,7 +32,7 @@ fn shown(package: &Package) -> Vec<String> {
     package
         .channels
         .values()
-        .map(|channel| line(channel))
+        .map(line)
         .collect()
 }
 
