@@ -29,11 +29,7 @@ fn problems(content: &Content) -> Vec<String> {
 
 /// Names, versions and channels of a package, in one line each.
 fn shown(package: &Package) -> Vec<String> {
-    package
-        .channels
-        .values()
-        .map(line)
-        .collect()
+    package.channels.values().map(line).collect()
 }
 
 fn line(channel: &Channel) -> String {
