@@ -3,13 +3,16 @@
 //! This crate is pure. In reading order: [`model`] is a catalog's content after it was read; [`range`]
 //! and [`edges`] say what versions mean and which one may replace which; [`index`] joins several
 //! catalogs by priority; [`graph`] walks channels; `resolve` chooses versions that fit together, or says
-//! why none do; `read` makes the model from the formats that exist in the wild.
+//! why none do; [`read`] makes the model from the formats that exist in the wild;
+//! [`describe`] answers people.
 
+pub mod describe;
 pub mod edges;
 pub mod graph;
 pub mod index;
 pub mod model;
 pub mod range;
+pub mod read;
 #[cfg(test)]
 mod testing;
 

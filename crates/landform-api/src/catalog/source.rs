@@ -114,6 +114,9 @@ pub struct CatalogProblem {
     pub package: String,
     /// What is wrong, and what follows from it.
     pub reason: String,
+    /// Nothing was left out: only something that Landform doesn't do, or that is better said otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub warning: bool,
 }
 
 /// A catalog: spec and status without the metadata.

@@ -66,6 +66,7 @@ impl Problem {
             file: bundle.map_or_else(String::new, |bundle| bundle.file.to_string()),
             package: package.name.to_string(),
             reason: self.message,
+            warning: true,
         }
     }
 }
