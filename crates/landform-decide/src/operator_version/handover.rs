@@ -1,11 +1,13 @@
 //! Resources go from one version to the next (O12–O14): at every moment each has an owner, and never two
 //! controllers (O15).
 
+use std::collections::BTreeSet;
+
 use landform_api::catalog::{AdoptionBy, UpgradeMode};
 use landform_api::landscaper::WaitingOn;
 
 use super::decision::Action;
-use super::family::Family;
+use super::family::{Family, order};
 use super::observed::{Member, Observed, Resource};
 use crate::Rule;
 
@@ -29,6 +31,7 @@ impl Handover {
 /// What a version that runs does about the resources of those whose heir it is.
 pub(super) fn handover(seen: &Observed, family: Family<'_>) -> Handover {
     let mut result = Handover::default();
+    let mut acted = BTreeSet::new();
     for from in &seen.others {
         if family.heir(from).is_none_or(|heir| heir.uid != seen.me.uid) {
             continue;
@@ -47,6 +50,8 @@ pub(super) fn handover(seen: &Observed, family: Family<'_>) -> Handover {
             let (rule, action) = step(seen, from, place, resource);
             result.rule = result.rule.or(Some(rule));
             match action {
+                // One write for each resource: with two old owners the next one follows it.
+                Some(_) if !acted.insert(place) => {}
                 Some(action) => result.actions.push(action),
                 None => waiting.push(resource),
             }
@@ -65,8 +70,9 @@ fn step(
 ) -> (Rule, Option<Action>) {
     let mine = resource.owner(&seen.me.uid);
     let adopt = || Some(Action::Adopt(place, from.uid.clone()));
-    // A successor that goes gives back what it had taken, whoever had handed it over.
-    if from.marked {
+    // What a higher one had taken comes back by Landform, whoever had handed it over: the operator of a lower
+    // version knows nothing of its successors. And one that goes doesn't wait for anybody's loop.
+    if from.marked || order(from, &seen.me).is_gt() {
         return (Rule::O17, adopt());
     }
     match (seen.upgrade.mode, seen.upgrade.adoption, mine) {

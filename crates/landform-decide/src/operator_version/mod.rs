@@ -16,6 +16,10 @@ mod handover;
 mod observed;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_chains;
+#[cfg(test)]
+pub(crate) mod world;
 
 pub use decide::decide;
 pub use decision::{Action, Decision, Reason};

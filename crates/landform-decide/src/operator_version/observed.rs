@@ -49,7 +49,8 @@ pub struct Member {
     pub phase: Option<Phase>,
     /// Whether it is marked for deletion.
     pub marked: bool,
-    /// Whether installing it has begun.
+    /// Whether installing it has begun: its Execution exists, or its status says that it did. The status alone
+    /// won't do: it is written after the Execution, and a crash in between would hide a version that runs.
     pub begun: bool,
     /// Whether it waits for requirements.
     pub stuck: bool,

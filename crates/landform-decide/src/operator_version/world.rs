@@ -1,0 +1,677 @@
+//! A small world for tests: versions of one package, what they own, and what is owned by strangers. Decisions
+//! are carried out on it one write at a time, and after every write it is checked that nothing is lost.
+//!
+//! [`explore`] visits every state that any order of steps leads to: each version may be decided next, each
+//! decision may be cut off after any of its writes, and what people do may happen at any moment.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use landform_api::catalog::operator_version::{Requirement, Upgrade};
+use landform_api::catalog::{AdoptionBy, Phase, RequirementStatus, UpgradeMode};
+use landform_catalog::{Edges, Range, Replaces};
+use semver::Version;
+
+use super::observed::Former;
+use super::{Action, Family, Install, Member, Need, Observed, OwnedBy, Reason, Remedy, Resource};
+use super::{Decision, decide};
+
+pub(crate) type Name = &'static str;
+
+/// A version as its author made it.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(crate) version: Version,
+    pub(crate) edges: Edges,
+    pub(crate) upgrade: Upgrade,
+    /// Its install fails until it is fixed.
+    pub(crate) broken: bool,
+    /// Something that it needs is missing for good.
+    pub(crate) lacking: bool,
+}
+
+/// All versions that could ever exist.
+pub(crate) type Package = BTreeMap<Name, Made>;
+
+/// A version, for instance `made("2.0.0", "a")`: what it replaces is a name, a version or a range.
+pub(crate) fn made(version: &str, replaces: &str) -> Made {
+    Made {
+        version: Version::parse(version).unwrap(),
+        edges: Edges {
+            replaces: (!replaces.is_empty()).then(|| Replaces::parse(replaces)),
+            ..Edges::default()
+        },
+        upgrade: Upgrade::default(),
+        broken: false,
+        lacking: false,
+    }
+}
+
+impl Made {
+    pub(crate) fn skips(mut self, skipped: &str) -> Self {
+        self.edges.skips.push(skipped.into());
+        self
+    }
+
+    pub(crate) fn skip_range(mut self, range: &str) -> Self {
+        self.edges.skip_range = Some(Range::parse(range).unwrap());
+        self
+    }
+
+    pub(crate) fn broken(mut self) -> Self {
+        self.broken = true;
+        self
+    }
+
+    pub(crate) fn lacking(mut self) -> Self {
+        self.lacking = true;
+        self
+    }
+}
+
+/// A version that exists.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Living {
+    pub(crate) uid: String,
+    pub(crate) generation: i64,
+    pub(crate) phase: Option<Phase>,
+    pub(crate) marked: bool,
+    held: bool,
+    begun: bool,
+    stuck: bool,
+    broken: bool,
+    execution: Execution,
+    written: i64,
+    replaced: BTreeSet<Name>,
+    reasserted_for: Option<String>,
+    pub(crate) rollback_of: Option<Name>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Execution {
+    Absent,
+    Working,
+    Ready,
+    Failed,
+    Leaving,
+}
+
+/// A resource: who owns it, by uid, and whether as controller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Thing {
+    pub(crate) owners: Vec<(String, bool)>,
+    labelled: bool,
+}
+
+/// What people do, once, at any moment at which it makes sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Event {
+    Create(Name),
+    /// It is created to take the place of a higher one.
+    CreateInsteadOf(Name, Name),
+    /// It takes its place back from a higher one.
+    TakeBack(Name, Name),
+    Delete(Name),
+    /// What made its install fail is put right.
+    Fix(Name),
+    /// Its operator makes something.
+    Make(Name, &'static str),
+    /// The same, but only after a version of this name has gone.
+    CreateAfter(Name, Name),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    pub(crate) versions: BTreeMap<Name, Living>,
+    pub(crate) things: BTreeMap<&'static str, Thing>,
+    pub(crate) events: Vec<Event>,
+    /// Whose objects the operator's Deployment is made of: the last that wrote it.
+    pub(crate) deployment: Option<String>,
+    /// Versions whose install began, in this order.
+    pub(crate) installs: Vec<Name>,
+    /// Versions that are gone.
+    pub(crate) gone: BTreeSet<Name>,
+    /// Things that were deleted because somebody deleted their only owner.
+    pub(crate) deleted: BTreeSet<&'static str>,
+    births: u32,
+}
+
+/// One write to one object.
+#[derive(Clone, Debug)]
+enum Write {
+    Do(Action),
+    Status,
+}
+
+pub(crate) const STRANGER: &str = "stranger";
+
+impl World {
+    /// Nothing of the package exists; others' resources do.
+    pub(crate) fn new(events: &[Event]) -> Self {
+        let foreign = |owners: &[(&str, bool)], labelled| Thing {
+            owners: owners
+                .iter()
+                .map(|(uid, controller)| ((*uid).to_owned(), *controller))
+                .collect(),
+            labelled,
+        };
+        let things = BTreeMap::from([
+            ("nobody's", foreign(&[], true)),
+            ("nobody's without labels", foreign(&[], false)),
+            ("a stranger's", foreign(&[(STRANGER, true)], true)),
+        ]);
+        Self {
+            versions: BTreeMap::new(),
+            things,
+            events: events.to_vec(),
+            deployment: None,
+            installs: Vec::new(),
+            gone: BTreeSet::new(),
+            deleted: BTreeSet::new(),
+            births: 0,
+        }
+    }
+
+    fn member(&self, package: &Package, name: Name) -> Member {
+        let (made, living) = (&package[name], &self.versions[name]);
+        let former = |name: &Name| {
+            let edges = &package[name].edges;
+            let skips = edges.skips.iter().map(|text| Replaces::parse(text));
+            let range = edges.skip_range.clone().map(Replaces::Range);
+            Former {
+                name: (*name).to_owned(),
+                edges: edges.replaces.clone().into_iter().chain(skips).chain(range).collect(),
+            }
+        };
+        Member {
+            name: name.to_owned(),
+            uid: living.uid.clone(),
+            generation: living.generation,
+            version: made.version.clone(),
+            edges: made.edges.clone(),
+            rollback_of: living.rollback_of.map(str::to_owned),
+            phase: living.phase,
+            marked: living.marked,
+            begun: living.begun || living.execution != Execution::Absent,
+            stuck: living.stuck,
+            upgradeable: Ok(()),
+            message: String::new(),
+            replaced: living.replaced.iter().map(former).collect(),
+            reasserted_for: living.reasserted_for.clone(),
+        }
+    }
+
+    fn others(&self, package: &Package, name: Name) -> Vec<Member> {
+        let others = self.versions.keys().filter(|other| **other != name);
+        others.map(|other| self.member(package, other)).collect()
+    }
+
+    fn family_owns(&self, uid: &str) -> bool {
+        self.versions.values().any(|living| living.uid == uid)
+    }
+
+    /// Names of the things that the family owns, in the order of `Observed::resources`.
+    fn owned(&self) -> Vec<&'static str> {
+        let ours = |thing: &Thing| thing.owners.iter().any(|(uid, _)| self.family_owns(uid));
+        let owned = self.things.iter().filter(|(_, thing)| ours(thing));
+        owned.map(|(name, _)| *name).collect()
+    }
+
+    fn observed(&self, package: &Package, name: Name) -> Observed {
+        let living = &self.versions[name];
+        let resource = |title: &'static str| {
+            let thing = &self.things[title];
+            let ours = thing.owners.iter().filter(|(uid, _)| self.family_owns(uid));
+            Resource {
+                title: title.to_owned(),
+                marked: false,
+                owners: ours
+                    .map(|(uid, controller)| OwnedBy {
+                        uid: uid.clone(),
+                        controller: *controller,
+                        selected: thing.labelled,
+                    })
+                    .collect(),
+            }
+        };
+        let need = Need {
+            requirement: Requirement {
+                kind: "Package".into(),
+                name: "other".into(),
+                status: RequirementStatus::NotPresent,
+                message: "it is not here".into(),
+            },
+            remedy: Remedy::Nothing,
+        };
+        Observed {
+            me: self.member(package, name),
+            held: living.held,
+            orphaning: false,
+            problem: None,
+            others: self.others(package, name),
+            needs: if package[name].lacking { vec![need] } else { Vec::new() },
+            install: match living.execution {
+                Execution::Absent => Install::Absent,
+                Execution::Leaving => Install::Leaving(None),
+                _ if living.written != living.generation && !living.marked => Install::Outdated,
+                Execution::Working => Install::Working,
+                Execution::Ready => Install::Ready,
+                Execution::Failed => Install::Failed("it doesn't start".into()),
+            },
+            upgrade: package[name].upgrade,
+            resources: self.owned().into_iter().map(resource).collect(),
+            offer: None,
+        }
+    }
+
+    /// Every world in which a decision about a version may leave this one: cut off after each of its writes,
+    /// the last one is the whole decision.
+    fn decided(&self, package: &Package, name: Name) -> Vec<World> {
+        let decision = decide(&self.observed(package, name));
+        let place = self.owned();
+        let before = decision.actions.iter().cloned().map(Write::Do);
+        let after = decision.afterwards.iter().cloned().map(Write::Do);
+        let mut worlds: Vec<World> = Vec::new();
+        for write in before.chain([Write::Status]).chain(after) {
+            let mut world = worlds.last().unwrap_or(self).clone();
+            world.carry_out(package, name, &decision, &place, &write);
+            world.check(package);
+            if world != *worlds.last().unwrap_or(self) {
+                worlds.push(world);
+            }
+        }
+        worlds
+    }
+
+    fn carry_out(
+        &mut self,
+        package: &Package,
+        name: Name,
+        decision: &Decision,
+        places: &[&'static str],
+        write: &Write,
+    ) {
+        let Write::Do(action) = write else {
+            return self.write_status(name, decision);
+        };
+        let uid = self.versions[name].uid.clone();
+        match action {
+            Action::Hold => self.living(name).held = true,
+            Action::LetGo => {
+                assert!(self.versions[name].marked);
+                self.forget(name);
+            }
+            Action::ForgetRollback => self.living(name).rollback_of = None,
+            Action::WriteDefinition(_) | Action::Ask(_) => unreachable!("no such need"),
+            Action::Install => {
+                self.check_install(package, name);
+                let living = self.living(name);
+                if living.execution == Execution::Absent {
+                    self.installs.push(name);
+                }
+                let living = self.living(name);
+                living.execution = Execution::Working;
+                living.written = living.generation;
+                self.deployment = Some(uid);
+            }
+            Action::Uninstall => {
+                self.living(name).execution = Execution::Leaving;
+                if self.deployment.as_ref() == Some(&uid) {
+                    self.deployment = None;
+                }
+            }
+            Action::Reassert(_) => self.deployment = Some(uid),
+            Action::AddOwner(place) => {
+                let thing = self.things.get_mut(places[*place]).unwrap();
+                assert!(thing.labelled, "{name} touches what nobody said was managed");
+                assert!(thing.owners.iter().all(|(owner, _)| *owner != uid));
+                thing.owners.push((uid, false));
+            }
+            Action::Adopt(place, old) => {
+                let thing = self.things.get_mut(places[*place]).unwrap();
+                assert!(thing.labelled, "{name} touches what nobody said was managed");
+                adopt(thing, &uid);
+                thing.owners.retain(|(owner, _)| owner != old);
+            }
+            Action::DeleteResource(place) => {
+                assert!(self.versions[name].marked);
+                let thing = self.things.get_mut(places[*place]).unwrap();
+                thing.owners.retain(|(owner, _)| *owner != uid);
+                if thing.owners.is_empty() {
+                    self.things.remove(places[*place]);
+                    self.deleted.insert(places[*place]);
+                }
+            }
+            Action::DeleteSelf => {
+                self.check_collected(name);
+                self.mark(name);
+            }
+        }
+    }
+
+    fn write_status(&mut self, name: Name, decision: &Decision) {
+        let replaces = self.versions.keys().copied();
+        let replaces: Vec<_> = replaces
+            .filter(|found| decision.replaces.iter().any(|replaced| replaced == found))
+            .collect();
+        let living = self.living(name);
+        living.phase = decision.phase.or(living.phase);
+        living.begun |= living.execution != Execution::Absent;
+        living.stuck = decision.reason == Reason::RequirementsNotMet;
+        living.replaced.extend(replaces);
+        for action in &decision.actions {
+            if let Action::Reassert(token) = action {
+                living.reasserted_for = Some(token.clone());
+            }
+        }
+    }
+
+    fn living(&mut self, name: Name) -> &mut Living {
+        self.versions.get_mut(name).unwrap()
+    }
+
+    fn mark(&mut self, name: Name) {
+        let living = self.living(name);
+        if !living.marked {
+            living.marked = true;
+            living.generation += 1;
+        }
+        if !living.held {
+            self.forget(name);
+        }
+    }
+
+    /// A version is gone: it is an owner no more, and what has no owner left is collected.
+    fn forget(&mut self, name: Name) {
+        let uid = self.versions.remove(name).unwrap().uid;
+        self.gone.insert(name);
+        for (title, thing) in &mut self.things {
+            let owners = thing.owners.len();
+            thing.owners.retain(|(owner, _)| *owner != uid);
+            let lost = owners > 0 && thing.owners.is_empty();
+            assert!(!lost, "{title} is lost with {name}");
+        }
+    }
+
+    /// O15 after every single write.
+    fn check(&self, package: &Package) {
+        for (title, thing) in &self.things {
+            let controllers = thing.owners.iter().filter(|(_, controller)| *controller).count();
+            assert!(controllers <= 1, "{title} has two controllers: {:?}", thing.owners);
+            let orphan = thing.owners.is_empty() && !title.starts_with("nobody");
+            assert!(!orphan, "{title} has no owner");
+        }
+        let untouched = Self::new(&[]);
+        for (title, thing) in &untouched.things {
+            assert_eq!(self.things.get(title), Some(thing), "{title} was touched");
+        }
+        assert!(self.versions.keys().all(|name| package.contains_key(name)));
+    }
+
+    /// No downgrade but by a rollback, and no step that no edge allows.
+    fn check_install(&self, package: &Package, name: Name) {
+        let living = &self.versions[name];
+        let to = &package[name].version;
+        if living.rollback_of.is_some() || living.begun {
+            return;
+        }
+        let running = self.versions.iter().filter(|(other, found)| {
+            **other != name && !found.marked && found.execution != Execution::Absent
+        });
+        let mut highest = None;
+        for (other, found) in running {
+            let version = &package[other].version;
+            let ready = found.execution == Execution::Ready;
+            let downgrade = ready && version.cmp_precedence(to).is_gt();
+            assert!(!downgrade, "{name} is installed though {other} runs");
+            if highest.is_none_or(|high: Name| package[high].version < *version) {
+                highest = Some(*other);
+            }
+        }
+        if let Some(high) = highest {
+            let lead = package[name].edges.lead((high, &package[high].version), (name, to));
+            assert!(lead, "{name} is installed over {high} without an edge");
+        }
+    }
+
+    /// O16: the one that goes owns nothing, and a successor succeeded.
+    fn check_collected(&self, name: Name) {
+        let uid = &self.versions[name].uid;
+        for (title, thing) in &self.things {
+            let owns = thing.owners.iter().any(|(owner, _)| owner == uid);
+            assert!(!owns, "{name} goes and owns {title}");
+        }
+        let succeeded = self.versions.iter().any(|(other, found)| {
+            *other != name && !found.marked && found.phase == Some(Phase::Succeeded)
+        });
+        assert!(succeeded, "{name} goes and no successor runs");
+    }
+
+    /// What the execution of a version, or its operator, does next.
+    fn moved(&self, package: &Package, name: Name) -> Vec<World> {
+        let mut world = self.clone();
+        let living = world.living(name);
+        match living.execution {
+            Execution::Working => {
+                living.execution =
+                    if living.broken { Execution::Failed } else { Execution::Ready };
+                vec![world]
+            }
+            Execution::Leaving => {
+                living.execution = Execution::Absent;
+                vec![world]
+            }
+            Execution::Ready => self.operated(package, name),
+            Execution::Absent | Execution::Failed => Vec::new(),
+        }
+    }
+
+    /// The operator's own adoption loop: each of its writes on each resource.
+    fn operated(&self, package: &Package, name: Name) -> Vec<World> {
+        let upgrade = package[name].upgrade;
+        let me = self.member(package, name);
+        if upgrade.adoption != AdoptionBy::Operator || me.marked {
+            return Vec::new();
+        }
+        let others = self.others(package, name);
+        let family = Family::new(&me, &others);
+        let mut worlds = Vec::new();
+        for from in &others {
+            let mine = family.heir(from).is_some_and(|heir| heir.uid == me.uid);
+            if !mine || from.version > me.version {
+                continue;
+            }
+            for (title, thing) in &self.things {
+                let owner = |uid: &str| thing.owners.iter().find(|(owner, _)| owner == uid);
+                if owner(&from.uid).is_none() || !thing.labelled {
+                    continue;
+                }
+                let mut world = self.clone();
+                let changed = world.things.get_mut(title).unwrap();
+                match (owner(&me.uid), upgrade.mode) {
+                    (None, UpgradeMode::Managed) => continue,
+                    (None, UpgradeMode::Operator) => changed.owners.push((me.uid.clone(), false)),
+                    (Some((_, false)), _) => adopt(changed, &me.uid),
+                    (Some((_, true)), _) => changed.owners.retain(|(uid, _)| *uid != from.uid),
+                }
+                world.check(package);
+                worlds.push(world);
+            }
+        }
+        worlds
+    }
+
+    /// The world after something that a person did, if it can be done now.
+    fn happened(&self, package: &Package, place: usize) -> Option<World> {
+        let mut world = self.clone();
+        match world.events.remove(place) {
+            Event::Create(name) => world.create(package, name, None)?,
+            Event::CreateAfter(name, gone) => {
+                if !self.gone.contains(gone) || self.versions.contains_key(gone) {
+                    return None;
+                }
+                world.create(package, name, None)?;
+            }
+            Event::CreateInsteadOf(name, of) => {
+                self.versions.get(of).filter(|of| of.phase == Some(Phase::Succeeded))?;
+                world.create(package, name, Some(of))?;
+            }
+            Event::TakeBack(name, of) => {
+                self.versions.get(of).filter(|of| !of.marked)?;
+                let living = world.versions.get_mut(name).filter(|found| !found.marked)?;
+                living.rollback_of = Some(of);
+            }
+            Event::Delete(name) => {
+                self.versions.get(name).filter(|found| !found.marked)?;
+                world.mark(name);
+            }
+            Event::Fix(name) => {
+                let living = world.versions.get_mut(name)?;
+                (living.execution == Execution::Failed && !living.marked).then_some(())?;
+                living.broken = false;
+                living.generation += 1;
+            }
+            Event::Make(name, title) => {
+                let living = self.versions.get(name)?;
+                (living.execution == Execution::Ready).then_some(())?;
+                let thing = Thing {
+                    owners: vec![(living.uid.clone(), true)],
+                    labelled: true,
+                };
+                world.things.insert(title, thing);
+            }
+        }
+        Some(world)
+    }
+
+    pub(crate) fn create(
+        &mut self,
+        package: &Package,
+        name: Name,
+        rollback_of: Option<Name>,
+    ) -> Option<()> {
+        if self.versions.contains_key(name) {
+            return None;
+        }
+        self.births += 1;
+        let living = Living {
+            uid: format!("{name}#{}", self.births),
+            generation: 1,
+            phase: None,
+            marked: false,
+            held: false,
+            begun: false,
+            stuck: false,
+            broken: package[name].broken,
+            execution: Execution::Absent,
+            written: 0,
+            replaced: BTreeSet::new(),
+            reasserted_for: None,
+            rollback_of,
+        };
+        self.versions.insert(name, living);
+        Some(())
+    }
+
+    /// All worlds that may come next, without those in which somebody crashed last.
+    fn next(&self, package: &Package) -> (Vec<World>, Vec<World>) {
+        let (mut whole, mut cut) = (Vec::new(), Vec::new());
+        for name in self.versions.keys() {
+            let mut worlds = self.decided(package, name);
+            whole.extend(worlds.pop());
+            cut.extend(worlds);
+            whole.extend(self.moved(package, name));
+        }
+        whole.extend((0..self.events.len()).filter_map(|place| self.happened(package, place)));
+        (whole, cut)
+    }
+
+    /// The only version that is left runs, and owns all that there is.
+    pub(crate) fn check_only(&self, name: Name) {
+        let names: Vec<_> = self.versions.keys().copied().collect();
+        assert_eq!(names, [name], "{self:#?}");
+        self.check_owner(name);
+        assert!(self.deleted.is_empty(), "{:?} was deleted", self.deleted);
+    }
+
+    /// The version runs and owns all that there is.
+    pub(crate) fn check_owner(&self, name: Name) {
+        let living = &self.versions[name];
+        assert_eq!(living.phase, Some(Phase::Succeeded), "{self:#?}");
+        assert_eq!(living.execution, Execution::Ready);
+        assert_eq!(self.deployment.as_ref(), Some(&living.uid), "{self:#?}");
+        for (title, thing) in &self.things {
+            if !Self::new(&[]).things.contains_key(title) {
+                let owners = [(living.uid.clone(), true)];
+                assert_eq!(thing.owners, owners, "{title} {self:#?}");
+            }
+        }
+    }
+}
+
+/// In one write: it is the controller, and nobody else is.
+fn adopt(thing: &mut Thing, uid: &str) {
+    if thing.owners.iter().all(|(owner, _)| owner != uid) {
+        thing.owners.push((uid.to_owned(), false));
+    }
+    for (owner, controller) in &mut thing.owners {
+        *controller = owner == uid;
+    }
+}
+
+/// Visits all worlds; those that are at rest go to `at_rest`. A world that is never at rest fails.
+pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World)) -> usize {
+    let mut seen = HashSet::from([start.clone()]);
+    let mut open = vec![start];
+    let mut rests = 0;
+    while let Some(world) = open.pop() {
+        let (whole, cut) = world.next(package);
+        if whole.is_empty() {
+            at_rest(&world);
+            rests += 1;
+        }
+        for next in whole.into_iter().chain(cut) {
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+        assert!(seen.len() < 2_000_000, "too many worlds");
+    }
+    assert!(rests > 0, "it never comes to rest");
+    comes_to_rest(package, &seen);
+    seen.len()
+}
+
+/// From every world, whichever order is taken: no way leads back to where it was.
+fn comes_to_rest(package: &Package, all: &HashSet<World>) {
+    // Worlds are taken away from which only worlds lead that were taken away before; what remains goes in circles.
+    let mut leads: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let places: std::collections::HashMap<_, _> =
+        all.iter().enumerate().map(|(place, world)| (world, place)).collect();
+    let mut left = vec![0; all.len()];
+    let mut done = Vec::new();
+    for (place, world) in all.iter().enumerate() {
+        let next: BTreeSet<_> = world.next(package).0.iter().map(|next| places[next]).collect();
+        left[place] = next.len();
+        if next.is_empty() {
+            done.push(place);
+        }
+        for next in next {
+            leads.entry(next).or_default().push(place);
+        }
+    }
+    let mut taken = 0;
+    while let Some(place) = done.pop() {
+        taken += 1;
+        for before in leads.remove(&place).unwrap_or_default() {
+            left[before] -= 1;
+            if left[before] == 0 {
+                done.push(before);
+            }
+        }
+    }
+    let circling = || {
+        let mut circling = all.iter().enumerate().filter(|(place, _)| left[*place] > 0);
+        circling.next().map(|(_, world)| world)
+    };
+    assert_eq!(taken, all.len(), "it goes round and round: {:#?}", circling());
+}
