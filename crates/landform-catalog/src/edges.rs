@@ -1,5 +1,6 @@
 //! Which versions one may replace.
 
+use std::fmt;
 use std::sync::Arc;
 
 use semver::Version;
@@ -36,6 +37,17 @@ impl Replaces {
             return Self::Version(version);
         }
         Range::parse(text).map_or_else(|_| Self::Name(text.into()), Self::Range)
+    }
+}
+
+/// As `replaces` has it.
+impl fmt::Display for Replaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Version(version) => write!(f, "{version}"),
+            Self::Range(range) => write!(f, "{range}"),
+        }
     }
 }
 

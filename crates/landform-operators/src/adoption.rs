@@ -27,10 +27,7 @@ pub async fn add_owner(
     resource: &str,
     version: &Version<'_>,
 ) -> Result<bool, Failure> {
-    change(api, resource, |owners| {
-        with_second_owner(owners, version)
-    })
-    .await
+    change(api, resource, |owners| with_second_owner(owners, version)).await
 }
 
 /// O13, O14: in one write the version becomes the controller of a resource, as an owner if it wasn't one,
@@ -66,7 +63,12 @@ fn adopted(mut owners: Vec<Value>, from: &str, version: &Version<'_>) -> Option<
     let controls = !owners.iter().any(strange);
     match owners.iter_mut().find(|found| found["uid"] == version.uid) {
         Some(own) => own["controller"] = json!(controls),
-        None => owners.push(owner("OperatorVersion", version.name, version.uid, controls)),
+        None => owners.push(owner(
+            "OperatorVersion",
+            version.name,
+            version.uid,
+            controls,
+        )),
     }
     Some(owners)
 }
@@ -112,7 +114,12 @@ mod tests {
     fn shown(owners: Option<Vec<Value>>) -> Vec<(String, bool)> {
         let owners = owners.unwrap_or_default().into_iter();
         owners
-            .map(|found| (found["uid"].as_str().unwrap_or_default().to_owned(), found["controller"] == true))
+            .map(|found| {
+                (
+                    found["uid"].as_str().unwrap_or_default().to_owned(),
+                    found["controller"] == true,
+                )
+            })
             .collect()
     }
 
@@ -120,7 +127,10 @@ mod tests {
     fn o12_a_second_owner_is_added_once_and_controls_nothing() {
         let before = vec![reference("old", true)];
         let after = with_second_owner(before, &NEW);
-        assert_eq!(shown(after.clone()), [("old".into(), true), ("new".into(), false)]);
+        assert_eq!(
+            shown(after.clone()),
+            [("old".into(), true), ("new".into(), false)]
+        );
         assert_eq!(with_second_owner(after.unwrap_or_default(), &NEW), None);
     }
 
@@ -138,7 +148,10 @@ mod tests {
         let strange = vec![reference("old", false), reference("stranger", true)];
         let after = shown(adopted(strange, "old", &NEW));
         assert_eq!(after, [("stranger".into(), true), ("new".into(), false)]);
-        assert_eq!(adopted(vec![reference("stranger", true)], "old", &NEW), None);
+        assert_eq!(
+            adopted(vec![reference("stranger", true)], "old", &NEW),
+            None
+        );
         assert_eq!(adopted(Vec::new(), "old", &NEW), None);
     }
 }

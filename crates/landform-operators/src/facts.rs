@@ -99,12 +99,6 @@ pub(crate) fn edges(spec: &OperatorVersionSpec) -> Edges {
     }
 }
 
-/// The texts of all edges, as they are remembered of a version that is gone.
-pub(crate) fn edge_texts(spec: &OperatorVersionSpec) -> Vec<String> {
-    let edges = spec.replaces.iter().chain(&spec.skips);
-    edges.chain(&spec.skip_range).cloned().collect()
-}
-
 /// Whether another version may take the place of this one.
 fn upgradeable(version: &OperatorVersion) -> Result<(), String> {
     if let Some(stated) = version.spec.upgradeable {
@@ -150,7 +144,11 @@ pub(crate) fn member(object: &DynamicObject, version: &OperatorVersion) -> Membe
             .iter()
             .map(|former| Former {
                 name: former.name.clone(),
-                edges: former.edges.iter().map(|text| Replaces::parse(text)).collect(),
+                edges: former
+                    .edges
+                    .iter()
+                    .map(|text| Replaces::parse(text))
+                    .collect(),
             })
             .collect(),
         reasserted_for: status.reasserted_for.clone(),
@@ -301,7 +299,10 @@ impl DefinitionFacts {
 
     /// The namespace and name of the app type that owns it.
     pub(crate) fn app_type(&self) -> Option<(&str, &str)> {
-        self.owner.as_deref()?.strip_prefix("AppType/")?.split_once('/')
+        self.owner
+            .as_deref()?
+            .strip_prefix("AppType/")?
+            .split_once('/')
     }
 
     pub(crate) fn group_kind(&self) -> GroupKind {

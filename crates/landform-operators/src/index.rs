@@ -55,14 +55,22 @@ impl Index {
             }
         };
         let family = (name.0.clone(), facts.spec.package.clone());
-        state.families.entry(family).or_default().insert(name.1.clone());
+        state
+            .families
+            .entry(family)
+            .or_default()
+            .insert(name.1.clone());
         for kind in &facts.spec.kinds {
             let all = state.by_kind.entry(kind.clone()).or_default();
             all.insert(name.clone());
         }
         for package in &facts.spec.packages {
             let place = (name.0.clone(), package.clone());
-            state.by_required.entry(place).or_default().insert(name.1.clone());
+            state
+                .by_required
+                .entry(place)
+                .or_default()
+                .insert(name.1.clone());
         }
         state.versions.insert(name, facts);
     }
@@ -107,7 +115,9 @@ impl Index {
     /// The versions of a package in a namespace, by name.
     pub(crate) fn family(&self, namespace: &str, package: &str) -> Vec<VersionFacts> {
         let state = self.state.read();
-        let names = state.families.get(&(namespace.to_owned(), package.to_owned()));
+        let names = state
+            .families
+            .get(&(namespace.to_owned(), package.to_owned()));
         let names = names.into_iter().flatten();
         names
             .filter_map(|name| state.versions.get(&(namespace.to_owned(), name.clone())))
@@ -118,7 +128,9 @@ impl Index {
     /// Those in a namespace that need a package.
     pub(crate) fn requiring(&self, namespace: &str, package: &str) -> Vec<String> {
         let state = self.state.read();
-        let names = state.by_required.get(&(namespace.to_owned(), package.to_owned()));
+        let names = state
+            .by_required
+            .get(&(namespace.to_owned(), package.to_owned()));
         names.into_iter().flatten().cloned().collect()
     }
 
@@ -137,6 +149,14 @@ impl Index {
         stuck.map(|(name, _)| name.clone()).collect()
     }
 
+    /// App types for which no catalog has counted yet.
+    pub(crate) fn undecided(&self) -> Vec<Name> {
+        let state = self.state.read();
+        let undecided = state.app_types.iter();
+        let undecided = undecided.filter(|(_, facts)| facts.catalog_digest.is_none());
+        undecided.map(|(name, _)| name.clone()).collect()
+    }
+
     pub(crate) fn app_type(&self, namespace: &str, name: &str) -> Option<AppTypeFacts> {
         let state = self.state.read();
         let name = (namespace.to_owned(), name.to_owned());
@@ -153,11 +173,17 @@ impl Index {
     }
 
     /// The app types of a package in a namespace, the oldest first.
-    pub(crate) fn app_types_in(&self, namespace: &str, package: &str) -> Vec<(String, AppTypeFacts)> {
+    pub(crate) fn app_types_in(
+        &self,
+        namespace: &str,
+        package: &str,
+    ) -> Vec<(String, AppTypeFacts)> {
         let state = self.state.read();
         let names = state.by_package.get(package);
         let first = (namespace.to_owned(), String::new());
-        let names = names.into_iter().flat_map(|names| names.range(first.clone()..));
+        let names = names
+            .into_iter()
+            .flat_map(|names| names.range(first.clone()..));
         let mut found: Vec<_> = names
             .take_while(|(found, _)| found == namespace)
             .filter_map(|name| Some((name.1.clone(), state.app_types.get(name)?.clone())))

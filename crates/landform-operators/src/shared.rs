@@ -36,6 +36,29 @@ impl Shared {
         let _ = self.engine.set(engine.clone());
     }
 
+    /// Catalogs have changed: those whose package it is look again, and everybody who waited for catalogs.
+    pub(crate) fn ask_about(&self, packages: &BTreeSet<Arc<str>>, everybody: bool) {
+        let of_packages = packages.iter().flat_map(|package| {
+            let app_types = self.index.app_types_of(package).into_iter();
+            app_types.filter_map(|(name, facts)| {
+                let decided = facts.catalog_digest.as_deref();
+                let digest = self.catalogs.package(package, facts.catalogs.as_ref());
+                let digest = digest.map(|package| package.digest.to_string());
+                // After a restart most find what they had found before.
+                let same = decided.and_then(|text| text.rsplit(' ').next()) == digest.as_deref();
+                (!same || decided.is_none()).then_some(name)
+            })
+        });
+        let mut names: BTreeSet<Name> = of_packages.collect();
+        if everybody {
+            names.extend(self.index.undecided());
+        }
+        self.ask_app_types(names);
+        if everybody || !packages.is_empty() {
+            self.ask_versions(self.index.stuck());
+        }
+    }
+
     /// Asks for runs of app types.
     pub(crate) fn ask_app_types(&self, names: impl IntoIterator<Item = Name>) {
         self.ask("AppType", names);
@@ -74,7 +97,9 @@ impl Shared {
             let owners = owners.filter(|owner| {
                 owner.kind == "OperatorVersion" && owner.api_version == catalog::API_VERSION
             });
-            let mut names: Vec<_> = owners.map(|owner| (namespace.clone(), owner.name.clone())).collect();
+            let mut names: Vec<_> = owners
+                .map(|owner| (namespace.clone(), owner.name.clone()))
+                .collect();
             let waiting = shared.index.of_kind(&group_kind).into_iter();
             let waiting = waiting.filter(|(namespace, name)| {
                 let facts = shared.index.version(namespace, name);
@@ -85,10 +110,15 @@ impl Shared {
         });
         let related = related.when_moved(|resource| {
             let metadata = &resource.metadata;
-            let owners: Vec<_> = metadata.owner_references.iter().flatten();
+            let owners = metadata.owner_references.iter().flatten();
             let owners = owners.map(|owner| (owner.uid.clone(), owner.controller));
             let owners: Vec<_> = owners.collect();
-            hash_of(&(owners, &metadata.labels, metadata.deletion_timestamp.is_some(), metadata.generation))
+            hash_of(&(
+                owners,
+                &metadata.labels,
+                metadata.deletion_timestamp.is_some(),
+                metadata.generation,
+            ))
         });
         let kind = (*key_kind("OperatorVersion")).clone();
         let relating = engine.relate(kind, related).await;
@@ -102,12 +132,21 @@ impl Shared {
         kind: &GroupVersionKind,
     ) -> Result<Option<ApiResource>, Failure> {
         if let Some(facts) = self.index.definition(&kind.group, &kind.kind) {
-            let version = facts.served.iter().find(|version| **version == kind.version);
-            let Some(version) = version.or(facts.served.first()).filter(|_| facts.namespaced) else {
+            let version = facts
+                .served
+                .iter()
+                .find(|version| **version == kind.version);
+            let Some(version) = version
+                .or(facts.served.first())
+                .filter(|_| facts.namespaced)
+            else {
                 return Ok(None);
             };
             let name = KubeKind::gvk(&kind.group, version, &kind.kind);
-            return Ok(Some(ApiResource::from_gvk_with_plural(&name, &facts.plural)));
+            return Ok(Some(ApiResource::from_gvk_with_plural(
+                &name,
+                &facts.plural,
+            )));
         }
         let name = KubeKind::gvk(&kind.group, &kind.version, &kind.kind);
         match kube::discovery::pinned_kind(client, &name).await {
@@ -129,7 +168,9 @@ impl Shared {
         let text = info.git_version.trim_start_matches('v');
         let text = text.split(['-', '+']).next().unwrap_or_default();
         let version = Version::parse(text).map_err(|error| {
-            Failure::Transient(format!("the server's version {text:?} can't be read: {error}"))
+            Failure::Transient(format!(
+                "the server's version {text:?} can't be read: {error}"
+            ))
         })?;
         Ok(self.server_version.get_or_init(|| version).clone())
     }

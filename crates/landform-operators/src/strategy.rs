@@ -45,7 +45,8 @@ pub(crate) fn items(
         (None, None, Some(manifests)) => vec![of_manifests(whose, spec, manifests)?],
         _ => {
             return Err(
-                "spec.install has more than one of deployment, process and manifests: leave one".into(),
+                "spec.install has more than one of deployment, process and manifests: leave one"
+                    .into(),
             );
         }
     };
@@ -61,12 +62,21 @@ fn of_deployment(
     strategy: &DeploymentStrategy,
 ) -> Result<DeployItemTemplate, String> {
     let mut objects = Vec::new();
-    let accounts = strategy.permissions.iter().chain(&strategy.cluster_permissions);
-    let mut named: Vec<_> = accounts.map(|permission| permission.service_account_name.as_str()).collect();
+    let accounts = strategy
+        .permissions
+        .iter()
+        .chain(&strategy.cluster_permissions);
+    let mut named: Vec<_> = accounts
+        .map(|permission| permission.service_account_name.as_str())
+        .collect();
     named.sort_unstable();
     named.dedup();
     // Accounts that somebody else has made are used as they are.
-    objects.extend(named.into_iter().map(|name| ("fallback", service_account(name))));
+    objects.extend(
+        named
+            .into_iter()
+            .map(|name| ("fallback", service_account(name))),
+    );
     for permission in &strategy.permissions {
         objects.extend(rights(whose, permission, false).map(|object| ("manage", object)));
     }
@@ -78,7 +88,10 @@ fn of_deployment(
     }
     for deployment in &strategy.deployments {
         let mut labels = deployment.label.clone();
-        labels.insert(keys::OPERATOR_VERSION.into(), execution_name(whose.name, whose.uid));
+        labels.insert(
+            keys::OPERATOR_VERSION.into(),
+            execution_name(whose.name, whose.uid),
+        );
         objects.push((
             "manage",
             json!({
@@ -114,11 +127,18 @@ fn of_process(
         objects.extend(rights.map(|object| ("manage", object)));
     }
     let mut config = config.clone();
-    if let Some(field) = ["access", "exports"].into_iter().find(|field| config.contains_key(*field)) {
-        return Err(format!("spec.install.process.config.{field} is set by Landform: leave it out"));
+    if let Some(field) = ["access", "exports"]
+        .into_iter()
+        .find(|field| config.contains_key(*field))
+    {
+        return Err(format!(
+            "spec.install.process.config.{field} is set by Landform: leave it out"
+        ));
     }
     config.insert("access".into(), json!({"serviceAccount": account}));
-    let environment = config.entry("env").or_insert_with(|| Value::Object(Map::new()));
+    let environment = config
+        .entry("env")
+        .or_insert_with(|| Value::Object(Map::new()));
     let Value::Object(environment) = environment else {
         return Err("spec.install.process.config.env must be an object".into());
     };
@@ -135,7 +155,7 @@ fn of_process(
         manifest_item(whose, spec, "access", objects, None),
         DeployItemTemplate {
             name: "operator".into(),
-            kind: process::KIND.into(),
+            kind: process::ProcessDeployer::KIND.into(),
             config: Some(Value::Object(config)),
             depends_on: vec!["access".into()],
             ..DeployItemTemplate::default()
@@ -155,9 +175,18 @@ fn of_manifests(
             ));
         }
     }
-    let objects = strategy.objects.iter().map(|object| ("manage", object.clone()));
+    let objects = strategy
+        .objects
+        .iter()
+        .map(|object| ("manage", object.clone()));
     let readiness = strategy.readiness_checks.as_ref();
-    Ok(manifest_item(whose, spec, "operator", objects.collect(), readiness))
+    Ok(manifest_item(
+        whose,
+        spec,
+        "operator",
+        objects.collect(),
+        readiness,
+    ))
 }
 
 fn service_account(name: &str) -> Value {
@@ -173,7 +202,11 @@ fn rights(
     const GROUP: &str = "rbac.authorization.k8s.io";
     let account = &permission.service_account_name;
     let name = if of_cluster {
-        generated(&format!("{}-{}-", whose.namespace, whose.name), whose.uid, account)
+        generated(
+            &format!("{}-{}-", whose.namespace, whose.name),
+            whose.uid,
+            account,
+        )
     } else {
         generated(&format!("{}-", whose.name), whose.uid, account)
     };

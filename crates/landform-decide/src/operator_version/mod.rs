@@ -24,4 +24,4 @@ pub(crate) mod world;
 pub use decide::decide;
 pub use decision::{Action, Decision, Reason};
 pub use family::{Family, Standing};
-pub use observed::{Install, Member, Need, Observed, OwnedBy, Remedy, Resource};
+pub use observed::{Former, Install, Member, Need, Observed, OwnedBy, Remedy, Resource};

@@ -25,12 +25,19 @@ fn package(versions: &[(Name, Made)], upgrade: Upgrade) -> Package {
         upgrade,
         ..made.clone()
     };
-    versions.iter().map(|(name, made)| (*name, with(made))).collect()
+    versions
+        .iter()
+        .map(|(name, made)| (*name, with(made)))
+        .collect()
 }
 
 /// A ← B ← C.
 fn chain() -> [(Name, Made); 3] {
-    [("a", made("1.0.0", "")), ("b", made("2.0.0", "a")), ("c", made("3.0.0", "b"))]
+    [
+        ("a", made("1.0.0", "")),
+        ("b", made("2.0.0", "a")),
+        ("c", made("3.0.0", "b")),
+    ]
 }
 
 fn in_all_ways(versions: &[(Name, Made)], events: &[Event], at_rest: impl Fn(&World)) {

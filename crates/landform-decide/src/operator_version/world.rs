@@ -179,7 +179,13 @@ impl World {
             let range = edges.skip_range.clone().map(Replaces::Range);
             Former {
                 name: (*name).to_owned(),
-                edges: edges.replaces.clone().into_iter().chain(skips).chain(range).collect(),
+                edges: edges
+                    .replaces
+                    .clone()
+                    .into_iter()
+                    .chain(skips)
+                    .chain(range)
+                    .collect(),
             }
         };
         Member {
@@ -248,7 +254,11 @@ impl World {
             orphaning: false,
             problem: None,
             others: self.others(package, name),
-            needs: if package[name].lacking { vec![need] } else { Vec::new() },
+            needs: if package[name].lacking {
+                vec![need]
+            } else {
+                Vec::new()
+            },
             install: match living.execution {
                 Execution::Absent => Install::Absent,
                 Execution::Leaving => Install::Leaving(None),
@@ -322,13 +332,19 @@ impl World {
             Action::Reassert(_) => self.deployment = Some(uid),
             Action::AddOwner(place) => {
                 let thing = self.things.get_mut(places[*place]).unwrap();
-                assert!(thing.labelled, "{name} touches what nobody said was managed");
+                assert!(
+                    thing.labelled,
+                    "{name} touches what nobody said was managed"
+                );
                 assert!(thing.owners.iter().all(|(owner, _)| *owner != uid));
                 thing.owners.push((uid, false));
             }
             Action::Adopt(place, old) => {
                 let thing = self.things.get_mut(places[*place]).unwrap();
-                assert!(thing.labelled, "{name} touches what nobody said was managed");
+                assert!(
+                    thing.labelled,
+                    "{name} touches what nobody said was managed"
+                );
                 adopt(thing, &uid);
                 thing.owners.retain(|(owner, _)| owner != old);
             }
@@ -395,8 +411,16 @@ impl World {
     /// O15 after every single write.
     fn check(&self, package: &Package) {
         for (title, thing) in &self.things {
-            let controllers = thing.owners.iter().filter(|(_, controller)| *controller).count();
-            assert!(controllers <= 1, "{title} has two controllers: {:?}", thing.owners);
+            let controllers = thing
+                .owners
+                .iter()
+                .filter(|(_, controller)| *controller)
+                .count();
+            assert!(
+                controllers <= 1,
+                "{title} has two controllers: {:?}",
+                thing.owners
+            );
             let orphan = thing.owners.is_empty() && !title.starts_with("nobody");
             assert!(!orphan, "{title} has no owner");
         }
@@ -428,7 +452,9 @@ impl World {
             }
         }
         if let Some(high) = highest {
-            let lead = package[name].edges.lead((high, &package[high].version), (name, to));
+            let lead = package[name]
+                .edges
+                .lead((high, &package[high].version), (name, to));
             assert!(lead, "{name} is installed over {high} without an edge");
         }
     }
@@ -452,8 +478,11 @@ impl World {
         let living = world.living(name);
         match living.execution {
             Execution::Working => {
-                living.execution =
-                    if living.broken { Execution::Failed } else { Execution::Ready };
+                living.execution = if living.broken {
+                    Execution::Failed
+                } else {
+                    Execution::Ready
+                };
                 vec![world]
             }
             Execution::Leaving => {
@@ -512,7 +541,9 @@ impl World {
                 world.create(package, name, None)?;
             }
             Event::CreateInsteadOf(name, of) => {
-                self.versions.get(of).filter(|of| of.phase == Some(Phase::Succeeded))?;
+                self.versions
+                    .get(of)
+                    .filter(|of| of.phase == Some(Phase::Succeeded))?;
                 world.create(package, name, Some(of))?;
             }
             Event::TakeBack(name, of) => {
@@ -645,12 +676,20 @@ pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World))
 fn comes_to_rest(package: &Package, all: &HashSet<World>) {
     // Worlds are taken away from which only worlds lead that were taken away before; what remains goes in circles.
     let mut leads: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    let places: std::collections::HashMap<_, _> =
-        all.iter().enumerate().map(|(place, world)| (world, place)).collect();
+    let places: std::collections::HashMap<_, _> = all
+        .iter()
+        .enumerate()
+        .map(|(place, world)| (world, place))
+        .collect();
     let mut left = vec![0; all.len()];
     let mut done = Vec::new();
     for (place, world) in all.iter().enumerate() {
-        let next: BTreeSet<_> = world.next(package).0.iter().map(|next| places[next]).collect();
+        let next: BTreeSet<_> = world
+            .next(package)
+            .0
+            .iter()
+            .map(|next| places[next])
+            .collect();
         left[place] = next.len();
         if next.is_empty() {
             done.push(place);
@@ -673,5 +712,10 @@ fn comes_to_rest(package: &Package, all: &HashSet<World>) {
         let mut circling = all.iter().enumerate().filter(|(place, _)| left[*place] > 0);
         circling.next().map(|(_, world)| world)
     };
-    assert_eq!(taken, all.len(), "it goes round and round: {:#?}", circling());
+    assert_eq!(
+        taken,
+        all.len(),
+        "it goes round and round: {:#?}",
+        circling()
+    );
 }

@@ -142,7 +142,11 @@ mod tests {
             ),
         ] {
             let live = live(metadata);
-            assert_eq!(standing(Some(&live), recorded, "item", None), expected, "{what}");
+            assert_eq!(
+                standing(Some(&live), recorded, "item", None),
+                expected,
+                "{what}"
+            );
         }
         assert_eq!(standing(None, Some("u"), "item", None), Standing::Absent);
     }
@@ -154,7 +158,10 @@ mod tests {
         }}));
         let stands = |family| standing(Some(&object), None, "item", family);
         assert_eq!(stands(Some("default/etcd")), Standing::Ours);
-        assert!(matches!(stands(Some("default/other")), Standing::Foreign(_)));
+        assert!(matches!(
+            stands(Some("default/other")),
+            Standing::Foreign(_)
+        ));
         assert!(matches!(stands(None), Standing::Foreign(_)));
     }
 

@@ -16,7 +16,7 @@ use super::call::{ANSWER_BYTES, CallError, too_long};
 use super::protocol;
 use crate::reconciler::chain;
 
-type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub(crate) type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// Posts requests to a URL.
 pub(crate) struct HttpHook {
@@ -87,7 +87,7 @@ impl fmt::Display for HttpHook {
 }
 
 /// A client with a pool of connections of its own.
-fn client(url: &Uri) -> Result<HttpClient, rustls::Error> {
+pub(crate) fn client(url: &Uri) -> Result<HttpClient, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?;

@@ -25,6 +25,7 @@ pub mod three_way;
 pub use controller::{ReconcilerController, Registry};
 pub use decide::{ANNOTATION_LAST_APPLIED, LABEL_OWNER};
 pub use definition::{DEFINITION, install};
+pub(crate) use http_hook::client;
 pub use reconciler::FINALIZER_PREFIX;
 pub use spec::{
     Condition, HookSpec, KindName, ReconcilerSpec, ReconcilerStatus, RefSpec, reconciler_kind,

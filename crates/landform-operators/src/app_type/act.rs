@@ -42,7 +42,9 @@ pub(super) async fn carry_out(
         act.act(action).await?;
     }
     let waiting = decision.waiting_on.first();
-    Ok(waiting.map_or(Outcome::Done, |waiting| Outcome::Wait(waiting.reason.clone())))
+    Ok(waiting.map_or(Outcome::Done, |waiting| {
+        Outcome::Wait(waiting.reason.clone())
+    }))
 }
 
 struct Act<'a> {
@@ -75,7 +77,11 @@ impl Act<'_> {
         status.catalog_digest.clone_from(&self.world.catalog_digest);
         status.waiting_on.clone_from(&decision.waiting_on);
         let namespace = self.world.metadata.namespace.clone().unwrap_or_default();
-        for object in status.waiting_on.iter_mut().filter_map(|found| found.object.as_mut()) {
+        for object in status
+            .waiting_on
+            .iter_mut()
+            .filter_map(|found| found.object.as_mut())
+        {
             if object.kind == "OperatorVersion" {
                 object.namespace.clone_from(&namespace);
             }
@@ -86,7 +92,9 @@ impl Act<'_> {
         };
         let runs = installed(&seen.versions).map(named);
         note_history(&mut status, runs.as_ref());
-        status.upgrading_to = upgrading(&seen.versions).map(named).filter(|_| runs.is_some());
+        status.upgrading_to = upgrading(&seen.versions)
+            .map(named)
+            .filter(|_| runs.is_some());
         status.installed = runs;
         if let Some(left) = &decision.rolled_back_from {
             status.rolled_back_from = Some(left.clone());
@@ -108,7 +116,11 @@ impl Act<'_> {
             title: format!("AppType/{namespace}/{name}"),
             uid: self.world.metadata.uid.clone(),
         };
-        for facts in self.shared.index.definitions_of(&self.world.app_type.spec.package) {
+        for facts in self
+            .shared
+            .index
+            .definitions_of(&self.world.app_type.spec.package)
+        {
             let unowned = facts.owner.is_none();
             let unnoted = facts.owner.as_ref() == Some(&me.title) && facts.owner_uid.is_none();
             if !facts.marked && (unowned || unnoted) {
@@ -184,18 +196,24 @@ impl Act<'_> {
     /// O1, O4: the operator version of this name, as the catalog has it.
     async fn create(&self, name: &str, rollback_of: Option<&str>) -> Result<(), Failure> {
         let spec = &self.world.app_type.spec;
-        let package = self.shared.catalogs.package(&spec.package, spec.catalogs.as_ref());
+        let package = self
+            .shared
+            .catalogs
+            .package(&spec.package, spec.catalogs.as_ref());
         let gone = || Failure::Transient(format!("no catalog has {name} any more"));
         let package = package.ok_or_else(gone)?;
         let bundle = package.bundle(name).ok_or_else(gone)?;
         let Payload::Manifest(manifest) = &bundle.payload else {
             return Err(gone());
         };
-        let mut version: OperatorVersionSpec = serde_json::from_str(&manifest.spec)
-            .map_err(|error| Failure::Invalid(format!("{name} in the catalog can't be read: {error}")))?;
+        let mut version: OperatorVersionSpec =
+            serde_json::from_str(&manifest.spec).map_err(|error| {
+                Failure::Invalid(format!("{name} in the catalog can't be read: {error}"))
+            })?;
         // The channel says what it replaces; a manifest of its own knows only of itself.
         let channel = package.channel(spec.channel.as_deref());
-        let entry = channel.and_then(|channel| channel.entries.iter().find(|entry| &*entry.name == name));
+        let entry =
+            channel.and_then(|channel| channel.entries.iter().find(|entry| &*entry.name == name));
         if let Some(entry) = entry {
             with_edges(&mut version, &entry.edges);
         }
@@ -212,7 +230,12 @@ impl Act<'_> {
         }
         let metadata = &self.world.metadata;
         let (own, uid) = (metadata.name.as_deref(), metadata.uid.as_deref());
-        let owner = objects::owner("AppType", own.unwrap_or_default(), uid.unwrap_or_default(), true);
+        let owner = objects::owner(
+            "AppType",
+            own.unwrap_or_default(),
+            uid.unwrap_or_default(),
+            true,
+        );
         let object = json!({
             "apiVersion": catalog::API_VERSION, "kind": "OperatorVersion",
             "metadata": {
@@ -228,8 +251,16 @@ impl Act<'_> {
 }
 
 fn with_edges(version: &mut OperatorVersionSpec, edges: &Edges) {
-    version.replaces = edges.replaces.as_ref().map(ToString::to_string);
-    version.skips = edges.skips.iter().map(ToString::to_string).collect();
+    // Names of objects are lower case.
+    version.replaces = edges
+        .replaces
+        .as_ref()
+        .map(|found| found.to_string().to_lowercase());
+    version.skips = edges
+        .skips
+        .iter()
+        .map(|found| found.to_lowercase())
+        .collect();
     version.skip_range = edges.skip_range.as_ref().map(ToString::to_string);
 }
 
@@ -241,7 +272,11 @@ fn note_history(status: &mut AppTypeStatus, runs: Option<&Installed>) {
     if before.name == runs.name {
         return;
     }
-    if status.history.last().is_some_and(|last| last.name == runs.name) {
+    if status
+        .history
+        .last()
+        .is_some_and(|last| last.name == runs.name)
+    {
         status.history.pop();
         return;
     }
@@ -255,6 +290,6 @@ fn is_past(status: &AppTypeStatus) -> bool {
     let parse = |text: Option<&String>| text.and_then(|text| Version::parse(text).ok());
     let left = parse(status.rolled_back_from.as_ref());
     let runs = parse(status.installed.as_ref().map(|found| &found.version));
-    left.zip(runs).is_some_and(|(left, runs)| runs.cmp_precedence(&left).is_ge())
+    left.zip(runs)
+        .is_some_and(|(left, runs)| runs.cmp_precedence(&left).is_ge())
 }
-

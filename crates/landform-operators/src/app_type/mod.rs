@@ -56,15 +56,22 @@ impl Reconciler for AppTypes {
             let facts = VersionFacts::of(version);
             let app_types = shared.index.app_types_in(&namespace, &facts.spec.package);
             let app_types = app_types.into_iter();
-            app_types.map(|(name, _)| (Some(namespace.clone()), name)).collect()
+            app_types
+                .map(|(name, _)| (Some(namespace.clone()), name))
+                .collect()
         });
         let shared = self.shared.clone();
         let rivals = Related::new(self.kind(), move |app_type| {
             let namespace = app_type.namespace().unwrap_or_default();
             let facts = AppTypeFacts::of(app_type);
-            let rivals = shared.index.app_types_in(&namespace, &facts.package).into_iter();
+            let rivals = shared
+                .index
+                .app_types_in(&namespace, &facts.package)
+                .into_iter();
             let rivals = rivals.filter(|(_, rival)| rival.uid != facts.uid);
-            rivals.map(|(name, _)| (Some(namespace.clone()), name)).collect()
+            rivals
+                .map(|(name, _)| (Some(namespace.clone()), name))
+                .collect()
         });
         let rivals = rivals.when_moved(|app_type| {
             let facts = AppTypeFacts::of(app_type);
@@ -73,7 +80,8 @@ impl Reconciler for AppTypes {
         let definitions = Related::new(definition_kind(), |definition| {
             let facts = DefinitionFacts::of(definition);
             let owner = facts.app_type();
-            let owner = owner.map(|(namespace, name)| (Some(namespace.to_owned()), name.to_owned()));
+            let owner =
+                owner.map(|(namespace, name)| (Some(namespace.to_owned()), name.to_owned()));
             owner.into_iter().collect()
         });
         let definitions =
@@ -102,7 +110,9 @@ impl Reconciler for AppTypes {
     /// One that has what it wants needs no look; when the catalogs have been read it is asked for anyway if
     /// they offer something else than when it was decided.
     fn idle(&self, object: &DynamicObject) -> bool {
-        let status = AppType::deserialize(&object.data).unwrap_or_default().status;
+        let status = AppType::deserialize(&object.data)
+            .unwrap_or_default()
+            .status;
         object.metadata.deletion_timestamp.is_none()
             && status.phase == Some(AppTypePhase::Succeeded)
             && status.observed_generation == object.metadata.generation

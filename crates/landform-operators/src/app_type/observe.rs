@@ -6,22 +6,18 @@ use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
 use landform_api::catalog::{AppType, keys};
 use landform_catalog::{Range, graph};
-use landform_decide::app_type::{
-    DefinitionState, Observed, base, installed, rollback_target,
-};
+use landform_decide::app_type::{DefinitionState, Observed, base, installed, rollback_target};
 use landform_engine::{Context, Failure};
 use semver::Version;
 use serde::Deserialize as _;
 
 use super::offering;
-use crate::facts::VersionFacts;
 use crate::shared::Shared;
 
 /// An app type with everything around it, as it is now.
 pub(super) struct World {
     pub(super) metadata: ObjectMeta,
     pub(super) app_type: AppType,
-    pub(super) versions: Vec<VersionFacts>,
     pub(super) observed: Observed,
     /// Of the package, as the catalogs have it now.
     pub(super) catalog_digest: Option<String>,
@@ -37,7 +33,10 @@ impl World {
         let uid = object.uid().unwrap_or_default();
         let (spec, status) = (&app_type.spec, &app_type.status);
         let versions = shared.index.family(&namespace, &spec.package);
-        let own: Vec<_> = versions.iter().map(|found| found.own_version(&uid)).collect();
+        let own: Vec<_> = versions
+            .iter()
+            .map(|found| found.own_version(&uid))
+            .collect();
         let (range, approved, problem) = parsed(&app_type);
 
         let from = base(&own).map(|found| (found.name.clone(), found.version.clone()));
@@ -53,14 +52,22 @@ impl World {
             .filter_map(|found| Some((found.name.clone(), Version::parse(&found.version).ok()?)))
             .collect();
         let target = rollback.as_ref().zip(installed(&own));
-        let target = target.and_then(|(asked, runs)| rollback_target(asked, &history, &runs.version));
+        let target =
+            target.and_then(|(asked, runs)| rollback_target(asked, &history, &runs.version));
         let rollback_candidate = match target {
             None => None,
             Some(target) => {
-                let package = shared.catalogs.package(&spec.package, spec.catalogs.as_ref());
-                let bundle = package.as_deref().and_then(|package| graph::find(package, &target)).cloned();
+                let package = shared
+                    .catalogs
+                    .package(&spec.package, spec.catalogs.as_ref());
+                let bundle = package
+                    .as_deref()
+                    .and_then(|package| graph::find(package, &target))
+                    .cloned();
                 match bundle {
-                    Some(bundle) => Some(offering::candidate(context, shared, spec, &bundle, false).await?),
+                    Some(bundle) => {
+                        Some(offering::candidate(context, shared, spec, &bundle, false).await?)
+                    }
                     None => None,
                 }
             }
@@ -68,8 +75,12 @@ impl World {
         let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
         let rivals = shared.index.app_types_in(&namespace, &spec.package);
         // The oldest one counts; of one that goes nobody else waits for the rest.
-        let first = rivals.into_iter().find(|(_, facts)| !facts.marked || facts.uid == uid);
-        let rival = first.filter(|(_, facts)| facts.uid != uid).map(|(name, _)| name);
+        let first = rivals
+            .into_iter()
+            .find(|(_, facts)| !facts.marked || facts.uid == uid);
+        let rival = first
+            .filter(|(_, facts)| facts.uid != uid)
+            .map(|(name, _)| name);
         let observed = Observed {
             marked: metadata.deletion_timestamp.is_some(),
             held: finalizers.iter().any(|name| name == keys::FINALIZER),
@@ -92,7 +103,6 @@ impl World {
         Ok(Self {
             metadata,
             app_type,
-            versions,
             observed,
             catalog_digest,
         })
@@ -102,8 +112,16 @@ impl World {
 /// The range and the approved version, or what is wrong with them.
 fn parsed(app_type: &AppType) -> (Option<Range>, Option<Version>, Option<String>) {
     let spec = &app_type.spec;
-    let range = spec.version.as_deref().filter(|text| !text.is_empty()).map(Range::parse);
-    let approved = spec.approved.as_deref().filter(|text| !text.is_empty()).map(Version::parse);
+    let range = spec
+        .version
+        .as_deref()
+        .filter(|text| !text.is_empty())
+        .map(Range::parse);
+    let approved = spec
+        .approved
+        .as_deref()
+        .filter(|text| !text.is_empty())
+        .map(Version::parse);
     let problem = match (&range, &approved) {
         _ if spec.package.is_empty() => Some("spec.package is missing".to_owned()),
         (Some(Err(error)), _) => Some(format!("spec.version: {error}")),
@@ -113,7 +131,11 @@ fn parsed(app_type: &AppType) -> (Option<Range>, Option<Version>, Option<String>
         )),
         _ => None,
     };
-    (range.and_then(Result::ok), approved.and_then(Result::ok), problem)
+    (
+        range.and_then(Result::ok),
+        approved.and_then(Result::ok),
+        problem,
+    )
 }
 
 /// The kinds of the package that this app type owns, or that nobody does.

@@ -130,7 +130,7 @@ fn look(
             catalog: offering.catalog.to_string(),
             latest: latest.clone(),
             next,
-            step: step.map(|step| step.cloned()),
+            step: step.map(Option::<&Bundle>::cloned),
             digest: labels,
         })
     })
@@ -169,7 +169,9 @@ pub(super) async fn candidate(
     let manifest = match &bundle.payload {
         Payload::Manifest(manifest) => Some(manifest.clone()),
         Payload::Facts => {
-            candidate.troubles.push(not_installable("the catalog has only facts about it"));
+            candidate
+                .troubles
+                .push(not_installable("the catalog has only facts about it"));
             None
         }
         Payload::Image(image) => {
@@ -178,9 +180,13 @@ pub(super) async fn candidate(
             None
         }
     };
-    candidate.troubles.extend(requirements(context, shared, spec, bundle).await?);
+    candidate
+        .troubles
+        .extend(requirements(context, shared, spec, bundle).await?);
     if let Some(manifest) = manifest.filter(|_| forward) {
-        candidate.troubles.extend(definitions(context, shared, spec, bundle, &manifest).await?);
+        candidate
+            .troubles
+            .extend(definitions(context, shared, spec, bundle, &manifest).await?);
     }
     Ok(candidate)
 }
@@ -212,7 +218,11 @@ async fn requirements(
     for kind in &bundle.required {
         let there = shared.index.definition(&kind.group, &kind.kind);
         let there = there.is_some_and(|facts| facts.served.contains(&kind.version));
-        let offered = || shared.catalogs.look(|index| index.owners(kind, selector).next().is_some());
+        let offered = || {
+            shared
+                .catalogs
+                .look(|index| index.owners(kind, selector).next().is_some())
+        };
         if !there && !offered() {
             let message = format!(
                 "{} needs the kind {} {}, which isn't here and which no catalog brings",
@@ -220,31 +230,57 @@ async fn requirements(
                 kind.api_version(),
                 kind.kind
             );
-            trouble(message, "install an operator that brings it, or add a Catalog that has one");
+            trouble(
+                message,
+                "install an operator that brings it, or add a Catalog that has one",
+            );
         }
     }
-    let namespace = context.object().metadata.namespace.clone().unwrap_or_default();
+    let namespace = context
+        .object()
+        .metadata
+        .namespace
+        .clone()
+        .unwrap_or_default();
     for needed in &bundle.packages {
         let family = shared.index.family(&namespace, &needed.package);
-        let there = family.iter().any(|found| needed.range.contains(&found.member.version));
+        let there = family
+            .iter()
+            .any(|found| needed.range.contains(&found.member.version));
         let offered = shared.catalogs.package(&needed.package, selector);
         let offered = offered.is_some_and(|package| {
-            package.bundles.iter().any(|bundle| needed.range.contains(&bundle.version))
+            package
+                .bundles
+                .iter()
+                .any(|bundle| needed.range.contains(&bundle.version))
         });
         if !there && (!offered || !family.is_empty()) {
-            let here: Vec<_> = family.iter().map(|found| found.member.version.to_string()).collect();
-            let here = if here.is_empty() { String::new() } else { format!("; {} is here", here.join(", ")) };
+            let here: Vec<_> = family
+                .iter()
+                .map(|found| found.member.version.to_string())
+                .collect();
+            let here = if here.is_empty() {
+                String::new()
+            } else {
+                format!("; {} is here", here.join(", "))
+            };
             let message = format!(
                 "{} needs {} in {}{here}",
                 bundle.version, needed.package, needed.range
             );
-            trouble(message, "upgrade that package, or add a Catalog that has such a version");
+            trouble(
+                message,
+                "upgrade that package, or add a Catalog that has such a version",
+            );
         }
     }
     if let Some(minimum) = &bundle.min_server_version {
         let server = shared.server_version(&context.client()).await?;
         if server.cmp_precedence(minimum).is_lt() {
-            let message = format!("{} needs server version {minimum}, this one is {server}", bundle.version);
+            let message = format!(
+                "{} needs server version {minimum}, this one is {server}",
+                bundle.version
+            );
             trouble(message, "upgrade the server");
         }
     }
@@ -265,22 +301,37 @@ async fn definitions(
             continue;
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (group, kind) = (text(&wanted["spec"]["group"]), text(&wanted["spec"]["names"]["kind"]));
+        let (group, kind) = (
+            text(&wanted["spec"]["group"]),
+            text(&wanted["spec"]["names"]["kind"]),
+        );
         let Some(facts) = shared.index.definition(&group, &kind) else {
             continue;
         };
-        if let Some(other) = facts.package.as_ref().filter(|package| **package != spec.package) {
+        if let Some(other) = facts
+            .package
+            .as_ref()
+            .filter(|package| **package != spec.package)
+        {
             troubles.push(Trouble {
                 reason: "DefinitionOwned",
-                message: format!("{kind} of {group} is brought by {other} already: {}", facts.told_owner()),
-                unblock: "delete that app type with spec.definitions Delete, or do without this one".into(),
+                message: format!(
+                    "{kind} of {group} is brought by {other} already: {}",
+                    facts.told_owner()
+                ),
+                unblock:
+                    "delete that app type with spec.definitions Delete, or do without this one"
+                        .into(),
             });
             continue;
         }
         if facts.package.is_none() || facts.digest.as_deref() == Some(&write::digest(&wanted)) {
             continue;
         }
-        let written = facts.version.as_deref().and_then(|text| Version::parse(text).ok());
+        let written = facts
+            .version
+            .as_deref()
+            .and_then(|text| Version::parse(text).ok());
         if written.is_some_and(|written| written.cmp_precedence(&bundle.version).is_ge()) {
             continue;
         }

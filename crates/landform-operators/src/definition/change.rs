@@ -20,8 +20,13 @@ pub(crate) fn breaks(stored: &[String], wanted: &Value, objects: &[Existing]) ->
     }
     let versions = wanted["spec"]["versions"].as_array();
     let versions = || versions.into_iter().flatten();
-    let names: Vec<_> = versions().filter_map(|version| version["name"].as_str()).collect();
-    let dropped: Vec<_> = stored.iter().filter(|name| !names.contains(&name.as_str())).collect();
+    let names: Vec<_> = versions()
+        .filter_map(|version| version["name"].as_str())
+        .collect();
+    let dropped: Vec<_> = stored
+        .iter()
+        .filter(|name| !names.contains(&name.as_str()))
+        .collect();
     if let Some(dropped) = dropped.first() {
         let titles: Vec<_> = objects.iter().map(|found| found.title.as_str()).collect();
         return Some(format!(
@@ -68,7 +73,12 @@ fn problem(schema: &Schema, object: &Value) -> Option<String> {
 }
 
 fn list(titles: &[&str]) -> String {
-    let named = titles.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let named = titles
+        .iter()
+        .take(NAMED)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
     match titles.len().saturating_sub(NAMED) {
         0 => named,
         more => format!("{named} and {more} more"),
@@ -104,7 +114,12 @@ mod tests {
         let size = json!({"size": {"type": "integer"}});
         let stored = ["v1".to_owned()];
         for (what, wanted, spec, expected) in [
-            ("the stored version", definition("v2", &size), json!({"size": 3}), "drops version v1"),
+            (
+                "the stored version",
+                definition("v2", &size),
+                json!({"size": 3}),
+                "drops version v1",
+            ),
             (
                 "a field in use",
                 definition("v1", &json!({"replicas": {"type": "integer"}})),
@@ -128,7 +143,11 @@ mod tests {
     fn o5_a_definition_that_keeps_all_that_is_used_is_taken() {
         let stored = ["v1".to_owned()];
         let more = json!({"size": {"type": "integer"}, "zone": {"type": "string", "default": "a"}});
-        let fits = breaks(&stored, &definition("v1", &more), &[object(&json!({"size": 3}))]);
+        let fits = breaks(
+            &stored,
+            &definition("v1", &more),
+            &[object(&json!({"size": 3}))],
+        );
         assert_eq!(fits, None);
         let unused = breaks(&stored, &definition("v2", &json!({})), &[]);
         assert_eq!(unused, None, "nothing is stored");

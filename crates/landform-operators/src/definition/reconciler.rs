@@ -45,7 +45,9 @@ impl Definitions {
             "spec": {"package": package},
         });
         if objects::create(&api, app_type).await?.is_some() {
-            let message = format!("O3: the app type {name} in namespace {namespace} owns this kind and was missing");
+            let message = format!(
+                "O3: the app type {name} in namespace {namespace} owns this kind and was missing"
+            );
             context.event(EventType::Normal, "AppTypeCreated", &message);
         }
         Ok(Outcome::Done)

@@ -117,12 +117,17 @@ pub(crate) async fn write(
         });
         return match objects::create(&api, definition).await? {
             Some(_) => Ok(()),
-            None => Err(Failure::Conflict(format!("somebody created {name} just now"))),
+            None => Err(Failure::Conflict(format!(
+                "somebody created {name} just now"
+            ))),
         };
     };
     let facts = DefinitionFacts::of(&found);
     if facts.package.as_deref() != Some(package) {
-        return Err(Failure::Conflict(format!("{name} belongs to {} now", facts.told_owner())));
+        return Err(Failure::Conflict(format!(
+            "{name} belongs to {} now",
+            facts.told_owner()
+        )));
     }
     found.data["spec"] = wanted["spec"].clone();
     let all = found.metadata.annotations.get_or_insert_default();

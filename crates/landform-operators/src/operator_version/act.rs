@@ -49,7 +49,9 @@ pub(super) async fn carry_out(
         act.act(action).await?;
     }
     let waiting = decision.waiting_on.first();
-    Ok(waiting.map_or(Outcome::Done, |waiting| Outcome::Wait(waiting.reason.clone())))
+    Ok(waiting.map_or(Outcome::Done, |waiting| {
+        Outcome::Wait(waiting.reason.clone())
+    }))
 }
 
 struct Act<'a> {
@@ -71,7 +73,8 @@ impl Act<'_> {
                 _ => EventType::Normal,
             };
             let message = format!("{}: {}", decision.rule, decision.message);
-            self.context.event(kind, &decision.reason.to_string(), &message);
+            self.context
+                .event(kind, &decision.reason.to_string(), &message);
         }
         status.observed_generation = self.world.metadata.generation;
         status.phase = decision.phase;
@@ -82,7 +85,11 @@ impl Act<'_> {
         status.requirements = needs.map(|need| need.requirement.clone()).collect();
         let namespace = self.world.metadata.namespace.clone().unwrap_or_default();
         status.waiting_on.clone_from(&decision.waiting_on);
-        for object in status.waiting_on.iter_mut().filter_map(|found| found.object.as_mut()) {
+        for object in status
+            .waiting_on
+            .iter_mut()
+            .filter_map(|found| found.object.as_mut())
+        {
             object.namespace.clone_from(&namespace);
         }
         for name in &decision.replaces {
@@ -161,7 +168,9 @@ impl Act<'_> {
                 let found = &self.world.resources[*place];
                 let api = objects::at(&self.context.client(), &found.place, self.namespace());
                 let name = found.metadata.name.as_deref().unwrap_or_default();
-                adoption::adopt(&api, name, from, &self.me()).await.map(drop)
+                adoption::adopt(&api, name, from, &self.me())
+                    .await
+                    .map(drop)
             }
             Action::DeleteResource(place) => {
                 let found = &self.world.resources[*place];
@@ -206,8 +215,8 @@ impl Act<'_> {
         let package = &self.world.version.spec.package;
         let version = &self.world.observed.me.version;
         let owner = self.definition_owner();
-        let written = write::write(&self.context.client(), definition, package, version, &owner);
-        written.await
+        let client = self.context.client();
+        write::write(&client, definition, package, version, &owner).await
     }
 
     /// O11: the definition first, owned by the app type that is about to be, then the app type. After a crash
@@ -224,7 +233,11 @@ impl Act<'_> {
         let name = known.map_or_else(|| package.to_lowercase(), |(name, _)| name.clone());
         if let Some(kind) = &needed.kind
             && let Some(offered) = self.shared.catalogs.package(package, None)
-            && let Some(bundle) = offered.bundles.iter().rev().find(|bundle| bundle.owned.contains(kind))
+            && let Some(bundle) = offered
+                .bundles
+                .iter()
+                .rev()
+                .find(|bundle| bundle.owned.contains(kind))
             && let Some(manifest) = self.shared.catalogs.manifest(package, &bundle.version)
             && let Some(definition) = definition_of(&manifest, &kind.clone().into())
         {
@@ -250,15 +263,21 @@ impl Act<'_> {
             "spec": spec,
         });
         objects::create(&objects::app_types(&client, namespace), app_type).await?;
-        let message = format!("O11: {} needs {}", self.me().name, needed.need.requirement.name);
-        self.context.event(EventType::Normal, "PackageAsked", &message);
+        let message = format!(
+            "O11: {} needs {}",
+            self.me().name,
+            needed.need.requirement.name
+        );
+        self.context
+            .event(EventType::Normal, "PackageAsked", &message);
         Ok(())
     }
 
     async fn install(&self) -> Result<(), Failure> {
         if self.world.items.is_empty() {
             // Nothing is to be there: the next look finds it ready.
-            self.shared.ask_versions([(self.namespace().to_owned(), self.me().name.to_owned())]);
+            self.shared
+                .ask_versions([(self.namespace().to_owned(), self.me().name.to_owned())]);
             return Ok(());
         }
         let api = objects::executions(&self.context.client(), self.namespace());
@@ -267,7 +286,8 @@ impl Act<'_> {
             let mut wanted = found.clone();
             wanted.data["spec"] = spec;
             let name = found.metadata.name.as_deref().unwrap_or_default();
-            api.replace(name, &kube::api::PostParams::default(), &wanted).await?;
+            api.replace(name, &kube::api::PostParams::default(), &wanted)
+                .await?;
             return Ok(());
         }
         let me = self.me();
@@ -281,7 +301,9 @@ impl Act<'_> {
         });
         match objects::create(&api, execution).await? {
             Some(_) => Ok(()),
-            None => Err(Failure::Conflict("its execution was created just now".into())),
+            None => Err(Failure::Conflict(
+                "its execution was created just now".into(),
+            )),
         }
     }
 

@@ -70,7 +70,10 @@ impl Reconciler for OperatorVersions {
             let status = &execution.data["status"];
             let marked = execution.metadata.deletion_timestamp.is_some();
             let error = status["lastError"]["message"].as_str();
-            let phase = (status["phase"].as_str(), status["observedGeneration"].as_i64());
+            let phase = (
+                status["phase"].as_str(),
+                status["observedGeneration"].as_i64(),
+            );
             hash_of(&(execution.metadata.generation, marked, phase, error))
         });
         let shared = self.shared.clone();
@@ -88,14 +91,18 @@ impl Reconciler for OperatorVersions {
         let definitions = Related::new(definition_kind(), move |definition| {
             let facts = DefinitionFacts::of(definition);
             let names = shared.index.of_kind(&facts.group_kind()).into_iter();
-            names.map(|(namespace, name)| (Some(namespace), name)).collect()
+            names
+                .map(|(namespace, name)| (Some(namespace), name))
+                .collect()
         });
         let definitions =
             definitions.when_moved(|definition| hash_of(&DefinitionFacts::of(definition)));
         let deployment = GroupVersionKind::new("apps", "v1", "Deployment");
         let deployments = Related::new(deployment, |deployment| {
             let name = deployment.labels().get(keys::OPERATOR_VERSION).cloned();
-            name.map(|name| (deployment.namespace(), name)).into_iter().collect()
+            name.map(|name| (deployment.namespace(), name))
+                .into_iter()
+                .collect()
         });
         let deployments =
             deployments.when_moved(|deployment| hash_of(&observe::unavailable(deployment)));
@@ -130,7 +137,12 @@ impl Reconciler for OperatorVersions {
     fn idle(&self, object: &DynamicObject) -> bool {
         let version = operator_version(object);
         let namespace = object.namespace().unwrap_or_default();
-        let alone = self.shared.index.family(&namespace, &version.spec.package).len() == 1;
+        let alone = self
+            .shared
+            .index
+            .family(&namespace, &version.spec.package)
+            .len()
+            == 1;
         alone
             && object.metadata.deletion_timestamp.is_none()
             && version.status.phase == Some(Phase::Succeeded)
@@ -156,5 +168,8 @@ fn relatives(shared: &Shared, object: &DynamicObject) -> Vec<(Option<String>, St
     let mut names: Vec<_> = family.map(|found| found.member.name).collect();
     names.extend(shared.index.requiring(&namespace, package));
     names.retain(|name| *name != facts.member.name);
-    names.into_iter().map(|name| (Some(namespace.clone()), name)).collect()
+    names
+        .into_iter()
+        .map(|name| (Some(namespace.clone()), name))
+        .collect()
 }

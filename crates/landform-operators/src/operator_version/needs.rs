@@ -46,7 +46,10 @@ pub(super) fn problem(spec: &OperatorVersionSpec) -> Option<String> {
         return Some("spec.package is missing".into());
     }
     if let Err(error) = Version::parse(&spec.version) {
-        return Some(format!("spec.version {:?} is no version: {error}", spec.version));
+        return Some(format!(
+            "spec.version {:?} is no version: {error}",
+            spec.version
+        ));
     }
     if let Some(Err(error)) = spec.skip_range.as_deref().map(Range::parse) {
         return Some(format!("spec.skipRange: {error}"));
@@ -54,7 +57,9 @@ pub(super) fn problem(spec: &OperatorVersionSpec) -> Option<String> {
     let mut ranges = spec.requirements.packages.iter().enumerate();
     ranges.find_map(|(place, package)| {
         let error = range_of(package).err()?;
-        Some(format!("spec.requirements.packages[{place}].range: {error}"))
+        Some(format!(
+            "spec.requirements.packages[{place}].range: {error}"
+        ))
     })
 }
 
@@ -73,7 +78,12 @@ pub(super) async fn read(
     facts: &VersionFacts,
 ) -> Result<Vec<Needed>, Failure> {
     let spec = &version.spec;
-    let namespace = context.object().metadata.namespace.clone().unwrap_or_default();
+    let namespace = context
+        .object()
+        .metadata
+        .namespace
+        .clone()
+        .unwrap_or_default();
     let mut needed = Vec::new();
     for owned in &spec.owned {
         needed.push(of_owned(context, shared, owned, facts).await?);
@@ -129,7 +139,9 @@ async fn of_owned(
         kind: owned.kind.clone(),
     };
     let wanted = owned.definition.clone().or_else(|| {
-        let manifest = shared.catalogs.manifest(&me.spec.package, &me.member.version);
+        let manifest = shared
+            .catalogs
+            .manifest(&me.spec.package, &me.member.version);
         manifest.and_then(|manifest| definition_of(&manifest, &group_kind))
     });
     let writes = |mut needed: Needed, definition: Value| {
@@ -140,12 +152,18 @@ async fn of_owned(
         let missing = RequirementStatus::NotPresent;
         return Ok(match wanted {
             Some(wanted) => writes(status(missing, "it is about to be written".into()), wanted),
-            None => status(missing, "neither the spec nor a catalog has its definition".into()),
+            None => status(
+                missing,
+                "neither the spec nor a catalog has its definition".into(),
+            ),
         });
     };
     let unsatisfied = RequirementStatus::PresentNotSatisfied;
     if facts.marked {
-        return Ok(status(unsatisfied, "its definition is being deleted".into()));
+        return Ok(status(
+            unsatisfied,
+            "its definition is being deleted".into(),
+        ));
     }
     let package = facts.package.as_deref();
     if let Some(other) = package.filter(|package| *package != me.spec.package) {
@@ -156,21 +174,34 @@ async fn of_owned(
     if let Some(wanted) = wanted.filter(|wanted| is_newer(&facts, me, wanted)) {
         if let Some(broken) = write::breaks(&context.client(), &facts, &wanted).await? {
             shared.follow(&kind_of(&facts)).await?;
-            let message = format!("the definition of {} can't be changed: {broken}", me.member.version);
+            let message = format!(
+                "the definition of {} can't be changed: {broken}",
+                me.member.version
+            );
             return Ok(with(Remedy::Refuse, status(unsatisfied, message)));
         }
-        return Ok(writes(status(unsatisfied, "it is about to be updated".into()), wanted));
+        return Ok(writes(
+            status(unsatisfied, "it is about to be updated".into()),
+            wanted,
+        ));
     }
     if !serves {
         let message = format!(
             "its definition doesn't serve {}; it belongs to {}",
             owned.version,
-            if package.is_some() { facts.told_owner() } else { "nobody that Landform knows".into() }
+            if package.is_some() {
+                facts.told_owner()
+            } else {
+                "nobody that Landform knows".into()
+            }
         );
         return Ok(with(Remedy::Refuse, status(unsatisfied, message)));
     }
     if !facts.established {
-        return Ok(status(unsatisfied, "its definition isn't established yet".into()));
+        return Ok(status(
+            unsatisfied,
+            "its definition isn't established yet".into(),
+        ));
     }
     let message = match package {
         Some(_) => String::new(),
@@ -190,12 +221,18 @@ fn is_newer(facts: &DefinitionFacts, me: &VersionFacts, wanted: &Value) -> bool 
     if facts.package.is_none() || facts.digest.as_deref() == Some(&write::digest(wanted)) {
         return false;
     }
-    let written = facts.version.as_deref().and_then(|text| Version::parse(text).ok());
+    let written = facts
+        .version
+        .as_deref()
+        .and_then(|text| Version::parse(text).ok());
     let Some(written) = written else {
         return true;
     };
     let order = me.member.version.cmp_precedence(&written);
-    let owner = me.app_type.as_ref().map_or(&me.member.uid, |owner| &owner.uid);
+    let owner = me
+        .app_type
+        .as_ref()
+        .map_or(&me.member.uid, |owner| &owner.uid);
     order.is_gt() || (order.is_eq() && facts.owner_uid.as_ref() == Some(owner))
 }
 
@@ -204,7 +241,11 @@ fn of_kind(shared: &Shared, namespace: &str, kind: &KindVersion) -> Needed {
     let title = format!("{}/{} {}", kind.group, kind.version, kind.kind);
     let status = |status, message: String| {
         let mut needed = need("Definition", title.clone(), status, message);
-        needed.kind = Some(GroupVersionKind::new(&kind.group, &kind.version, &kind.kind));
+        needed.kind = Some(GroupVersionKind::new(
+            &kind.group,
+            &kind.version,
+            &kind.kind,
+        ));
         needed
     };
     if let Some(facts) = shared.index.definition(&kind.group, &kind.kind) {
@@ -270,21 +311,32 @@ fn of_package(shared: &Shared, namespace: &str, package: &PackageRange) -> Neede
     let range = range_of(package).ok().flatten();
     let fits = |version: &Version| range.as_ref().is_none_or(|range| range.contains(version));
     let family = shared.index.family(namespace, &package.package);
-    let running = family.iter().filter(|found| found.member.phase == Some(Phase::Succeeded));
+    let running = family
+        .iter()
+        .filter(|found| found.member.phase == Some(Phase::Succeeded));
     let mut fitting = running.filter(|found| fits(&found.member.version));
     if fitting.next().is_some() {
         return status(RequirementStatus::Present, String::new());
     }
     if let Some(other) = family.first() {
-        let phase = other.member.phase.map_or("new".to_owned(), |phase| format!("{phase:?}"));
+        let phase = other
+            .member
+            .phase
+            .map_or("new".to_owned(), |phase| format!("{phase:?}"));
         let message = format!("{} is here, in phase {phase}", other.member.version);
         return status(RequirementStatus::PresentNotSatisfied, message);
     }
     let missing = RequirementStatus::NotPresent;
     let offered = shared.catalogs.package(&package.package, None);
-    let offered = offered.is_some_and(|found| found.bundles.iter().any(|bundle| fits(&bundle.version)));
+    let offered =
+        offered.is_some_and(|found| found.bundles.iter().any(|bundle| fits(&bundle.version)));
     if offered {
-        asked(shared, namespace, package.package.clone(), status(missing, String::new()))
+        asked(
+            shared,
+            namespace,
+            package.package.clone(),
+            status(missing, String::new()),
+        )
     } else {
         status(missing, "no catalog has such a version".into())
     }
@@ -296,11 +348,15 @@ async fn of_account(
     namespace: &str,
     account: &ServiceAccountRights,
 ) -> Result<Needed, Failure> {
-    let status = |status, message: String| need("ServiceAccount", account.name.clone(), status, message);
+    let status =
+        |status, message: String| need("ServiceAccount", account.name.clone(), status, message);
     let kind = GroupVersionKind::new("", "v1", "ServiceAccount");
     let api = objects::api(&context.client(), &kind, namespace);
     if api.get_opt(&account.name).await?.is_none() {
-        return Ok(status(RequirementStatus::NotPresent, "it must be made by somebody".into()));
+        return Ok(status(
+            RequirementStatus::NotPresent,
+            "it must be made by somebody".into(),
+        ));
     }
     let reviews: Api<SubjectAccessReview> = Api::all(context.client());
     let user = format!("system:serviceaccount:{namespace}:{}", account.name);
@@ -336,7 +392,8 @@ async fn of_account(
 fn attributes(namespace: &str, rules: &[Value]) -> impl Iterator<Item = ResourceAttributes> {
     let texts = |value: &Value| -> Vec<String> {
         let all = value.as_array().into_iter().flatten();
-        all.filter_map(|text| text.as_str().map(ToOwned::to_owned)).collect()
+        all.filter_map(|text| text.as_str().map(ToOwned::to_owned))
+            .collect()
     };
     rules.iter().flat_map(move |rule| {
         let (groups, resources, verbs) = (
@@ -367,12 +424,9 @@ fn attributes(namespace: &str, rules: &[Value]) -> impl Iterator<Item = Resource
     })
 }
 
-async fn of_server(
-    context: &Context,
-    shared: &Shared,
-    minimum: &str,
-) -> Result<Needed, Failure> {
-    let status = |status, message: String| need("ServerVersion", format!(">={minimum}"), status, message);
+async fn of_server(context: &Context, shared: &Shared, minimum: &str) -> Result<Needed, Failure> {
+    let status =
+        |status, message: String| need("ServerVersion", format!(">={minimum}"), status, message);
     let Ok(wanted) = Version::parse(minimum) else {
         let message = format!("{minimum:?} is no version");
         let needed = status(RequirementStatus::PresentNotSatisfied, message);

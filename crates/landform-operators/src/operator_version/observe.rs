@@ -3,8 +3,8 @@
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::catalog::AppType;
-use landform_api::catalog::operator_version::{HigherVersion, OperatorVersion};
 use landform_api::catalog::keys;
+use landform_api::catalog::operator_version::{HigherVersion, OperatorVersion};
 use landform_api::keys::FINALIZER_ORPHAN;
 use landform_api::landscaper::{DeployItemTemplate, Execution, ExecutionPhase};
 use landform_decide::operator_version::{Family, Install, Observed, Standing};
@@ -69,7 +69,9 @@ impl World {
         let execution = execution.get_opt(&execution_name).await?;
         let install = install(&version, &me.uid, &items, execution.as_ref());
         let install = match install {
-            Install::Ready => health(context, &namespace, &version).await?.unwrap_or(Install::Ready),
+            Install::Ready => health(context, &namespace, &version)
+                .await?
+                .unwrap_or(Install::Ready),
             other => other,
         };
 
@@ -96,7 +98,10 @@ impl World {
             needs: needed.iter().map(|found| found.need.clone()).collect(),
             install,
             upgrade: version.spec.upgrade,
-            resources: resources.iter().map(|found| found.resource.clone()).collect(),
+            resources: resources
+                .iter()
+                .map(|found| found.resource.clone())
+                .collect(),
             offer: offer(context, &namespace, &facts).await?,
             me,
         };
@@ -153,7 +158,9 @@ fn install(
     if execution.spec.deploy_items != items {
         return Install::Outdated;
     }
-    let asked = found.annotations().contains_key(landform_api::landscaper::keys::OPERATION);
+    let asked = found
+        .annotations()
+        .contains_key(landform_api::landscaper::keys::OPERATION);
     if execution.status.observed_generation != found.metadata.generation || asked {
         return Install::Working;
     }
@@ -162,9 +169,8 @@ fn install(
         Some(ExecutionPhase::Failed) => {
             Install::Failed(error.unwrap_or_else(|| "its execution failed".to_owned()))
         }
-        Some(ExecutionPhase::Init | ExecutionPhase::Progressing | ExecutionPhase::Deleting) | None => {
-            Install::Working
-        }
+        Some(ExecutionPhase::Init | ExecutionPhase::Progressing | ExecutionPhase::Deleting)
+        | None => Install::Working,
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
-use kube::core::{ApiResource, ObjectMeta};
 use kube::api::ListParams;
+use kube::core::{ApiResource, ObjectMeta};
 use landform_api::GroupVersionKind;
 use landform_decide::operator_version::{OwnedBy, Resource};
 use landform_engine::{Context, Failure};
@@ -34,7 +34,10 @@ pub(super) async fn read(
 ) -> Result<Vec<Found>, Failure> {
     let namespace = context.object().namespace().unwrap_or_default();
     let family: Vec<_> = std::iter::once(me).chain(others).collect();
-    let kinds: BTreeSet<GroupVersionKind> = family.iter().flat_map(|found| found.spec.managed()).collect();
+    let kinds: BTreeSet<GroupVersionKind> = family
+        .iter()
+        .flat_map(|found| found.spec.managed())
+        .collect();
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for kind in kinds {

@@ -1,10 +1,10 @@
-//! Everything that reconciles in this process: hooks, installations, executions, deploy items.
+//! Everything that reconciles in this process: hooks, installations, executions, deploy items, operators.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kube::Client;
-use landform_api::landscaper::definition;
+use landform_api::{catalog, landscaper};
 use landform_controllers::landscape::{self, Blueprints};
 use landform_deployers::DeployItems;
 use landform_deployers::command::CommandDeployer;
@@ -12,6 +12,7 @@ use landform_deployers::manifest::ManifestDeployer;
 use landform_deployers::mock::Mock;
 use landform_deployers::process::ProcessDeployer;
 use landform_engine::{Engine, definitions, hooks};
+use landform_operators::Operators;
 
 use crate::AnyError;
 
@@ -21,6 +22,9 @@ pub(crate) struct ControllerArgs {
     /// The directory below which `spec.blueprint.path` of an installation is; without it no path is allowed.
     #[arg(long, value_name = "DIR")]
     blueprints: Option<PathBuf>,
+    /// The directory below which `spec.directory.path` of a catalog is; without it no path is allowed.
+    #[arg(long, value_name = "DIR")]
+    catalogs: Option<PathBuf>,
     /// Deploy nothing in this process: deploy items are left to deployers elsewhere.
     #[arg(long)]
     without_deployers: bool,
@@ -29,7 +33,8 @@ pub(crate) struct ControllerArgs {
 /// Makes sure that the API knows all kinds of Landform.
 pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
     hooks::install(client).await?;
-    for definition in definition::definitions() {
+    let definitions = landscaper::definition::definitions().into_iter();
+    for definition in definitions.chain(catalog::definition::definitions()) {
         definitions::install(client, &definition).await?;
     }
     Ok(())
@@ -41,7 +46,7 @@ pub(crate) fn start(
     registry: prometheus::Registry,
     data_dir: &Path,
     args: ControllerArgs,
-) -> Result<Engine, AnyError> {
+) -> Result<(Engine, Operators), AnyError> {
     let (installations, executions) = landscape::reconcilers(Blueprints::new(args.blueprints));
     let mut items = DeployItems::new();
     if !args.without_deployers {
@@ -52,13 +57,15 @@ pub(crate) fn start(
             .with(CommandDeployer::new(data_dir));
     }
     let wake = items.wake();
-    let engine = Engine::builder(client)
+    let builder = Engine::builder(client)
         .metrics(registry)
         .hooks()
         .reconciler(installations)
         .reconciler(executions)
-        .reconciler(items)
-        .start()?;
+        .reconciler(items);
+    let operators = Operators::default();
+    let engine = operators.register(builder, args.catalogs).start()?;
+    operators.connect(&engine);
     wake.connect(&engine);
-    Ok(engine)
+    Ok((engine, operators))
 }

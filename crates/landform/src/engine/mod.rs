@@ -54,8 +54,10 @@ pub(crate) fn start_in_process(
     args: ControllerArgs,
 ) -> Result<Engine, AnyError> {
     let client = client_in_process(server);
-    let engine = controllers::start(client, server.metrics_registry(), data_dir, args)?;
+    let (engine, operators) =
+        controllers::start(client, server.metrics_registry(), data_dir, args)?;
     server.mount("engine", Arc::new(view::EngineView(engine.clone())));
+    server.mount("catalogs", Arc::new(view::CatalogsView(operators)));
     Ok(engine)
 }
 
@@ -82,7 +84,7 @@ async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     let registry = prometheus::Registry::new();
     install_kinds(&client).await?;
     let data_dir = data_dir::resolve(args.data_dir)?;
-    let engine = controllers::start(client, registry.clone(), &data_dir, args.controllers)?;
+    let (engine, _) = controllers::start(client, registry.clone(), &data_dir, args.controllers)?;
     let (address, listening) = listener::listen(args.listen, engine.clone(), registry).await?;
     println!("landform engine ready: http://{address}/engine http://{address}/metrics");
     tokio::select! {

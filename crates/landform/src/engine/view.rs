@@ -1,11 +1,14 @@
-//! The engine, readable through the API server under `/apis/landform.dev/v1alpha1/engine`.
+//! The engine and what catalogs offer, readable through the API server under
+//! `/apis/landform.dev/v1alpha1/engine` and `…/catalogs`.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use landform_apiserver::error::{ApiError, Reason};
 use landform_apiserver::{Query, View};
+use landform_catalog::describe;
 use landform_engine::{Engine, ReadError};
+use landform_operators::Operators;
 use serde_json::Value;
 
 pub(crate) struct EngineView(pub(crate) Engine);
@@ -22,6 +25,33 @@ impl View for EngineView {
                     ApiError::new(Reason::ServiceUnavailable, error.to_string())
                 }
             })
+        })
+    }
+}
+
+/// What all catalogs offer: `landform catalog` without `--catalog` asks here.
+pub(crate) struct CatalogsView(pub(crate) Operators);
+
+/// What questions may hold.
+const QUESTIONS: [&str; 4] = ["filter", "channel", "from", "to"];
+
+impl View for CatalogsView {
+    fn read<'a>(&'a self, path: &'a [&'a str], query: &'a Query) -> Answer<'a> {
+        Box::pin(async move {
+            let given = QUESTIONS.iter().filter_map(|key| {
+                let value = query.get(key)?;
+                Some(((*key).to_owned(), value.to_owned()))
+            });
+            let given: Vec<_> = given.collect();
+            let path = path.join("/");
+            let answer = self.0.look(|index| describe::answer(index, &path, &given));
+            match answer {
+                Ok(value) => Ok(Some(value)),
+                Err(refusal) if refusal.absent => {
+                    Err(ApiError::new(Reason::NotFound, refusal.to_string()))
+                }
+                Err(refusal) => Err(ApiError::bad_request(refusal.to_string())),
+            }
         })
     }
 }
