@@ -102,6 +102,20 @@ impl Catalogs {
         }
     }
 
+    /// The name of the definition that a package brings for a kind, if the catalog holds it.
+    pub(crate) fn definition_name(&self, package: &str, kind: &GroupVersionKind) -> Option<String> {
+        let offered = self.package(package, None)?;
+        let mut bundles = offered.bundles.iter().rev();
+        let bundle = bundles.find(|bundle| bundle.owned.contains(kind))?;
+        let Payload::Manifest(manifest) = &bundle.payload else {
+            return None;
+        };
+        let definition = definition_of(manifest, &kind.clone().into())?;
+        definition["metadata"]["name"]
+            .as_str()
+            .map(ToOwned::to_owned)
+    }
+
     /// The package that brings a kind, if one does: of several the first by name.
     pub(crate) fn owner(&self, kind: &GroupVersionKind) -> Option<String> {
         self.look(|index| {

@@ -1,11 +1,13 @@
 //! Reads and writes of the kinds that operators consist of.
 
 use kube::Client;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
 use landform_api::{GroupVersionKind, catalog, landscaper};
 use landform_engine::Failure;
 use serde_json::{Value, json};
+
+use crate::facts::{DefinitionFacts, VersionFacts};
 
 /// The kind of definitions.
 pub(crate) fn definition_kind() -> GroupVersionKind {
@@ -35,6 +37,32 @@ pub(crate) fn executions(client: &Client, namespace: &str) -> Api<DynamicObject>
 
 pub(crate) fn versions(client: &Client, namespace: &str) -> Api<DynamicObject> {
     api(client, &catalog::kind("OperatorVersion"), namespace)
+}
+
+/// The versions of a package in a namespace, as they are now: what was followed may lag behind a write of
+/// this very run.
+pub(crate) async fn family(
+    client: &Client,
+    namespace: &str,
+    package: &str,
+) -> Result<Vec<VersionFacts>, Failure> {
+    let listed = versions(client, namespace)
+        .list(&ListParams::default())
+        .await?;
+    let of_package = listed
+        .items
+        .iter()
+        .filter(|found| found.data["spec"]["package"] == package);
+    Ok(of_package.map(VersionFacts::of).collect())
+}
+
+/// A definition as it is now.
+pub(crate) async fn definition(
+    client: &Client,
+    name: &str,
+) -> Result<Option<DefinitionFacts>, Failure> {
+    let found = definitions(client).get_opt(name).await?;
+    Ok(found.as_ref().map(DefinitionFacts::of))
 }
 
 pub(crate) fn app_types(client: &Client, namespace: &str) -> Api<DynamicObject> {

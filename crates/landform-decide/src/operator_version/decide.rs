@@ -130,9 +130,10 @@ fn unmet(seen: &Observed) -> Option<Decision> {
                 decision.again = true;
                 Rule::O10
             }
-            Remedy::Ask { .. } => {
+            Remedy::Ask { at_once, .. } => {
                 decision.rule = Rule::O11;
                 decision.actions.push(Action::Ask(place));
+                decision.again |= *at_once;
                 Rule::O11
             }
             Remedy::Nothing | Remedy::Refuse => Rule::O10,

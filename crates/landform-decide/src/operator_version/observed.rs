@@ -101,6 +101,8 @@ pub enum Remedy {
     Ask {
         /// The package.
         package: String,
+        /// Whether what is needed is there as soon as it was asked for, as a definition is.
+        at_once: bool,
     },
     /// It can never be as long as a person doesn't act.
     Refuse,

@@ -98,7 +98,7 @@ impl Act<'_> {
         status.installed = runs;
         if let Some(left) = &decision.rolled_back_from {
             status.rolled_back_from = Some(left.clone());
-        } else if is_past(&status) {
+        } else if has_passed(before, &status) {
             status.rolled_back_from = None;
         }
         status
@@ -285,11 +285,13 @@ fn note_history(status: &mut AppTypeStatus, runs: Option<&Installed>) {
     status.history.drain(..surplus);
 }
 
-/// Whether the version that a rollback left has been reached or passed again.
-fn is_past(status: &AppTypeStatus) -> bool {
-    let parse = |text: Option<&String>| text.and_then(|text| Version::parse(text).ok());
-    let left = parse(status.rolled_back_from.as_ref());
-    let runs = parse(status.installed.as_ref().map(|found| &found.version));
-    left.zip(runs)
-        .is_some_and(|(left, runs)| runs.cmp_precedence(&left).is_ge())
+/// Whether the version that a rollback left has been reached or passed again, from below.
+fn has_passed(before: &AppTypeStatus, now: &AppTypeStatus) -> bool {
+    let parse = |text: &String| Version::parse(text).ok();
+    let runs = |status: &AppTypeStatus| parse(&status.installed.as_ref()?.version);
+    let Some(left) = now.rolled_back_from.as_ref().and_then(parse) else {
+        return false;
+    };
+    let below = |version: Version| version.cmp_precedence(&left).is_lt();
+    runs(before).is_some_and(below) && runs(now).is_some_and(|version| !below(version))
 }

@@ -12,6 +12,7 @@ use semver::Version;
 use serde::Deserialize as _;
 
 use super::offering;
+use crate::objects;
 use crate::shared::Shared;
 
 /// An app type with everything around it, as it is now.
@@ -32,7 +33,8 @@ impl World {
         let namespace = object.namespace().unwrap_or_default();
         let uid = object.uid().unwrap_or_default();
         let (spec, status) = (&app_type.spec, &app_type.status);
-        let versions = shared.index.family(&namespace, &spec.package);
+        let client = context.client();
+        let versions = objects::family(&client, &namespace, &spec.package).await?;
         let own: Vec<_> = versions
             .iter()
             .map(|found| found.own_version(&uid))

@@ -89,7 +89,7 @@ pub(super) async fn read(
         needed.push(of_owned(context, shared, owned, facts).await?);
     }
     for kind in &spec.requirements.definitions {
-        needed.push(of_kind(shared, &namespace, kind));
+        needed.push(of_kind(context, shared, &namespace, kind).await?);
     }
     for package in &spec.requirements.packages {
         needed.push(of_package(shared, &namespace, package));
@@ -148,7 +148,11 @@ async fn of_owned(
         needed.definition = Some(definition);
         with(Remedy::WriteDefinition, needed)
     };
-    let Some(facts) = shared.index.definition(&owned.group, &owned.kind) else {
+    let name = wanted
+        .as_ref()
+        .and_then(|found| found["metadata"]["name"].as_str());
+    let known = shared.index.definition(&owned.group, &owned.kind);
+    let Some(facts) = current(context, name, known).await? else {
         let missing = RequirementStatus::NotPresent;
         return Ok(match wanted {
             Some(wanted) => writes(status(missing, "it is about to be written".into()), wanted),
@@ -210,6 +214,18 @@ async fn of_owned(
     Ok(status(RequirementStatus::Present, message))
 }
 
+/// A definition as it is now: a write of this run may not have been seen yet.
+async fn current(
+    context: &Context,
+    name: Option<&str>,
+    known: Option<DefinitionFacts>,
+) -> Result<Option<DefinitionFacts>, Failure> {
+    match name.or(known.as_ref().map(|known| known.name.as_str())) {
+        Some(name) => objects::definition(&context.client(), name).await,
+        None => Ok(None),
+    }
+}
+
 fn kind_of(facts: &DefinitionFacts) -> GroupVersionKind {
     let version = facts.served.first().map(String::as_str);
     GroupVersionKind::new(&facts.group, version.unwrap_or_default(), &facts.kind)
@@ -237,7 +253,12 @@ fn is_newer(facts: &DefinitionFacts, me: &VersionFacts, wanted: &Value) -> bool 
 }
 
 /// A kind that another operator brings.
-fn of_kind(shared: &Shared, namespace: &str, kind: &KindVersion) -> Needed {
+async fn of_kind(
+    context: &Context,
+    shared: &Shared,
+    namespace: &str,
+    kind: &KindVersion,
+) -> Result<Needed, Failure> {
     let title = format!("{}/{} {}", kind.group, kind.version, kind.kind);
     let status = |status, message: String| {
         let mut needed = need("Definition", title.clone(), status, message);
@@ -248,8 +269,15 @@ fn of_kind(shared: &Shared, namespace: &str, kind: &KindVersion) -> Needed {
         ));
         needed
     };
-    if let Some(facts) = shared.index.definition(&kind.group, &kind.kind) {
-        return if facts.marked {
+    let wanted = GroupVersionKind::new(&kind.group, &kind.version, &kind.kind);
+    let owner = shared.catalogs.owner(&wanted);
+    let name = owner
+        .as_ref()
+        .and_then(|package| shared.catalogs.definition_name(package, &wanted));
+    let known = shared.index.definition(&kind.group, &kind.kind);
+    let name = known.as_ref().map(|known| known.name.clone()).or(name);
+    if let Some(facts) = current(context, name.as_deref(), known).await? {
+        return Ok(if facts.marked {
             let message = "its definition is being deleted".to_owned();
             status(RequirementStatus::PresentNotSatisfied, message)
         } else if !facts.served.contains(&kind.version) {
@@ -261,40 +289,40 @@ fn of_kind(shared: &Shared, namespace: &str, kind: &KindVersion) -> Needed {
         } else {
             let message = "its definition isn't established yet".to_owned();
             status(RequirementStatus::PresentNotSatisfied, message)
-        };
+        });
     }
-    let wanted = GroupVersionKind::new(&kind.group, &kind.version, &kind.kind);
-    match shared.catalogs.owner(&wanted) {
+    Ok(match owner {
         None => status(
             RequirementStatus::NotPresent,
             "no catalog has an operator that brings it".into(),
         ),
-        Some(package) => asked(
-            shared,
-            namespace,
-            package,
-            status(RequirementStatus::NotPresent, String::new()),
-        ),
-    }
+        Some(package) => {
+            let at_once = shared.catalogs.definition_name(&package, &wanted).is_some();
+            let needed = status(RequirementStatus::NotPresent, String::new());
+            asked(shared, namespace, package, at_once, needed)
+        }
+    })
 }
 
 /// Something that a package of the catalog brings: it is asked for, unless that has happened.
-fn asked(shared: &Shared, namespace: &str, package: String, mut needed: Needed) -> Needed {
+fn asked(
+    shared: &Shared,
+    namespace: &str,
+    package: String,
+    at_once: bool,
+    mut needed: Needed,
+) -> Needed {
     let app_types = shared.index.app_types_in(namespace, &package);
-    match app_types.first() {
-        Some((name, _)) => {
-            needed.need.requirement.message = format!("the app type {name} is to bring it");
-            // The definition comes first: an app type takes its time.
-            if needed.kind.is_some() {
-                return with(Remedy::Ask { package }, needed);
-            }
-            needed
-        }
-        None => {
-            needed.need.requirement.message = format!("the package {package} is asked for");
-            with(Remedy::Ask { package }, needed)
-        }
+    let Some((name, _)) = app_types.first() else {
+        needed.need.requirement.message = format!("the package {package} is asked for");
+        return with(Remedy::Ask { package, at_once }, needed);
+    };
+    needed.need.requirement.message = format!("the app type {name} is to bring it");
+    if at_once {
+        // The definition need not wait for the operator.
+        return with(Remedy::Ask { package, at_once }, needed);
     }
+    needed
 }
 
 /// Another operator.
@@ -335,6 +363,7 @@ fn of_package(shared: &Shared, namespace: &str, package: &PackageRange) -> Neede
             shared,
             namespace,
             package.package.clone(),
+            false,
             status(missing, String::new()),
         )
     } else {

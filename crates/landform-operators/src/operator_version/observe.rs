@@ -50,7 +50,8 @@ impl World {
         let facts = VersionFacts::of(&object);
         let me = member(&object, &version);
         let package = &version.spec.package;
-        let mut others = shared.index.family(&namespace, package);
+        let client = context.client();
+        let mut others = objects::family(&client, &namespace, package).await?;
         others.retain(|found| found.member.uid != me.uid);
         let members: Vec<_> = others.iter().map(|found| found.member.clone()).collect();
 
@@ -63,7 +64,6 @@ impl World {
             Ok(items) => (items, needs::problem(&version.spec)),
             Err(problem) => (Vec::new(), Some(problem)),
         };
-        let client = context.client();
         let execution_name = strategy::execution_name(&me.name, &me.uid);
         let execution = objects::executions(&client, &namespace);
         let execution = execution.get_opt(&execution_name).await?;
