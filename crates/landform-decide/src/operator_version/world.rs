@@ -81,6 +81,7 @@ pub(crate) struct Living {
     broken: bool,
     execution: Execution,
     written: i64,
+    told: i64,
     replaced: BTreeSet<Name>,
     reasserted_for: Option<String>,
     pub(crate) rollback_of: Option<Name>,
@@ -190,6 +191,7 @@ impl World {
             edges: made.edges.clone(),
             rollback_of: living.rollback_of.map(str::to_owned),
             phase: living.phase,
+            up_to_date: living.told == living.generation,
             marked: living.marked,
             begun: living.begun || living.execution != Execution::Absent,
             stuck: living.stuck,
@@ -334,6 +336,7 @@ impl World {
             }
             Action::DeleteResource(place) => {
                 assert!(self.versions[name].marked);
+                self.check_nobody_could_have_it(package, name);
                 let thing = self.things.get_mut(places[*place]).unwrap();
                 thing.owners.retain(|(owner, _)| *owner != uid);
                 if thing.owners.is_empty() {
@@ -356,6 +359,7 @@ impl World {
         let living = self.living(name);
         living.phase = decision.phase.or(living.phase);
         living.begun |= living.execution != Execution::Absent;
+        living.told = living.generation;
         living.stuck = decision.reason == Reason::RequirementsNotMet;
         living.replaced.extend(replaces);
         for action in &decision.actions {
@@ -446,6 +450,18 @@ impl World {
         assert!(succeeded, "{name} goes and no successor runs");
     }
 
+    /// What a version owns is deleted only when no other version that was begun could have it.
+    fn check_nobody_could_have_it(&self, package: &Package, name: Name) {
+        let me = (name, &package[name].version);
+        for (other, found) in &self.versions {
+            let its = (*other, &package[other].version);
+            let able = !found.marked && found.execution != Execution::Absent && *other != name;
+            let related =
+                package[other].edges.lead(me, its) || package[name].edges.lead(its, me);
+            assert!(!(able && related), "{other} could have had what {name} owns: {self:#?}");
+        }
+    }
+
     /// What the execution of a version, or its operator, does next.
     fn moved(&self, package: &Package, name: Name) -> Vec<World> {
         let mut world = self.clone();
@@ -506,7 +522,9 @@ impl World {
         match world.events.remove(place) {
             Event::Create(name) => world.create(package, name, None)?,
             Event::CreateAfter(name, gone) => {
-                if !self.gone.contains(gone) || self.versions.contains_key(gone) {
+                // An app type waits until the rollback is over.
+                let named = self.versions.values().any(|found| found.rollback_of == Some(name));
+                if !self.gone.contains(gone) || self.versions.contains_key(gone) || named {
                     return None;
                 }
                 world.create(package, name, None)?;
@@ -564,6 +582,7 @@ impl World {
             broken: package[name].broken,
             execution: Execution::Absent,
             written: 0,
+            told: 0,
             replaced: BTreeSet::new(),
             reasserted_for: None,
             rollback_of,
