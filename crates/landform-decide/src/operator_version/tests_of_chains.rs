@@ -6,7 +6,7 @@ use landform_api::catalog::{AdoptionBy, Phase, UpgradeMode};
 
 use super::world::{Event, Made, Name, Package, World, explore, made};
 
-use Event::{Create, CreateAfter, CreateInsteadOf, Delete, Fix, Make, TakeBack};
+use Event::{Create, CreateAfter, CreateInsteadOf, Delete, Fix, Has, Make, TakeBack};
 
 /// Both options, each with both loops of adoption.
 const UPGRADES: [Upgrade; 4] = [
@@ -40,6 +40,14 @@ fn in_all_ways(versions: &[(Name, Made)], events: &[Event], at_rest: impl Fn(&Wo
     }
 }
 
+/// Only the two that differ most, where there are very many orders.
+fn in_two_ways(versions: &[(Name, Made)], events: &[Event], at_rest: impl Fn(&World)) {
+    for upgrade in [UPGRADES[0], UPGRADES[3]] {
+        let package = package(versions, upgrade);
+        explore(&package, World::new(events), &at_rest);
+    }
+}
+
 #[test]
 fn o12_o13_o14_o15_o16_one_version_follows_another_and_gets_all_that_it_owns() {
     let events = [Create("a"), Create("b"), Make("a", "x"), Make("b", "y")];
@@ -51,7 +59,7 @@ fn o12_o13_o14_o15_o16_one_version_follows_another_and_gets_all_that_it_owns() {
 
 #[test]
 fn o12_o16_three_versions_in_any_order_end_with_the_last() {
-    let events = [Create("a"), Create("b"), Create("c"), Make("a", "x")];
+    let events = [Create("a"), Create("b"), Create("c"), Has("a", "x")];
     in_all_ways(&chain(), &events, |world| {
         world.check_only("c");
         let ways: [&[Name]; 3] = [&["a", "b", "c"], &["b", "c"], &["c"]];
@@ -61,12 +69,12 @@ fn o12_o16_three_versions_in_any_order_end_with_the_last() {
 
 #[test]
 fn o12_a_version_is_left_out_only_where_an_edge_says_so() {
-    let events = [Create("a"), Create("b"), Create("c"), Make("a", "x")];
+    let events = [Create("a"), Create("b"), Create("c"), Has("a", "x")];
     let [a, b, c] = chain();
     let skips = [a.clone(), b.clone(), ("c", c.1.clone().skips("a"))];
     let range = [a, b, ("c", c.1.skip_range("<3.0.0"))];
     for versions in [skips, range] {
-        in_all_ways(&versions, &events, |world| world.check_only("c"));
+        in_two_ways(&versions, &events, |world| world.check_only("c"));
     }
 }
 
@@ -84,7 +92,7 @@ fn o17_a_failed_version_leaves_the_one_before_it_running() {
     let events = [Create("a"), Create("b"), Make("a", "x"), Fix("b")];
     in_all_ways(&versions, &events, |world| world.check_only("b"));
     let versions = [a, b, ("c", c.1.broken())];
-    let events = [Create("a"), Create("b"), Create("c"), Make("a", "x")];
+    let events = [Create("a"), Create("b"), Create("c"), Has("a", "x")];
     in_all_ways(&versions, &events, |world| {
         if world.installs[0] != "c" {
             world.check_owner("b");
@@ -98,8 +106,8 @@ fn o17_a_failed_version_leaves_the_one_before_it_running() {
 fn o17_a_later_version_follows_the_failed_one() {
     let [a, b, c] = chain();
     let versions = [a, ("b", b.1.broken()), c];
-    let events = [Create("a"), Create("b"), Create("c"), Make("a", "x")];
-    in_all_ways(&versions, &events, |world| world.check_only("c"));
+    let events = [Create("a"), Create("b"), Create("c"), Has("a", "x")];
+    in_two_ways(&versions, &events, |world| world.check_only("c"));
 }
 
 #[test]
@@ -133,16 +141,19 @@ fn o17_a_rollback_over_two_versions_leaves_none_of_them() {
         Create("a"),
         Create("b"),
         Create("c"),
-        Make("a", "x"),
+        Has("a", "x"),
         CreateInsteadOf("a", "c"),
     ];
-    in_all_ways(&chain(), &events, |world| {
+    in_two_ways(&chain(), &events, |world| {
         let asked = !world.events.contains(&CreateInsteadOf("a", "c"));
         let original = world.events.contains(&Create("a"));
         if asked && original {
             return; // It was created twice: the later one is an ordinary latecomer.
         }
-        world.check_only(if asked { "a" } else { "c" });
+        // B may come when the rollback is over.
+        let last = if asked { world.installs[world.installs.len() - 1] } else { "c" };
+        assert!(!asked || last != "c");
+        world.check_only(last);
     });
 }
 
@@ -169,11 +180,18 @@ fn o15_a_deletion_in_the_middle_of_a_handover_loses_nothing() {
 #[test]
 fn o15_deletions_in_a_chain_of_three_lose_nothing() {
     for name in ["a", "b", "c"] {
-        let events = [Create("a"), Create("b"), Create("c"), Make("a", "x"), Delete(name)];
-        in_all_ways(&chain(), &events, |world| {
+        let events = [Create("a"), Create("b"), Create("c"), Has("a", "x"), Delete(name)];
+        in_two_ways(&chain(), &events, |world| {
             for (name, living) in &world.versions {
                 assert!(!living.marked, "{name} stays {world:#?}");
             }
+            let succeeded = world.versions.iter();
+            let mut succeeded =
+                succeeded.filter(|(_, living)| living.phase == Some(Phase::Succeeded));
+            if let Some((name, _)) = succeeded.next() {
+                world.check_owner(name);
+            }
+            assert_eq!(succeeded.next(), None, "two run: {world:#?}");
         });
     }
 }
@@ -183,8 +201,8 @@ fn o15_a_failed_version_that_is_deleted_gives_back_what_both_install() {
     let [a, b, c] = chain();
     let versions = [a, ("b", b.1.broken()), ("c", c.1.broken())];
     for deleted in ["b", "c"] {
-        let events = [Create("a"), Create("b"), Create("c"), Make("a", "x"), Delete(deleted)];
-        in_all_ways(&versions, &events, |world| {
+        let events = [Create("a"), Create("b"), Create("c"), Has("a", "x"), Delete(deleted)];
+        in_two_ways(&versions, &events, |world| {
             for (name, living) in &world.versions {
                 assert!(!living.marked, "{name} stays {world:#?}");
             }
@@ -234,8 +252,8 @@ fn o10_odd_edges_lead_to_no_loop_and_no_downgrade() {
 fn o10_a_higher_version_that_lacks_something_is_not_waited_for() {
     let [a, b, c] = chain();
     let versions = [a, b, ("c", c.1.skips("a").lacking())];
-    let events = [Create("a"), Create("b"), Create("c"), Make("a", "x")];
-    in_all_ways(&versions, &events, |world| {
+    let events = [Create("a"), Create("b"), Create("c"), Has("a", "x")];
+    in_two_ways(&versions, &events, |world| {
         world.check_owner("b");
         assert_eq!(world.versions["c"].phase, Some(Phase::Pending));
     });

@@ -4,7 +4,7 @@
 //! [`explore`] visits every state that any order of steps leads to: each version may be decided next, each
 //! decision may be cut off after any of its writes, and what people do may happen at any moment.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landform_api::catalog::operator_version::{Requirement, Upgrade};
 use landform_api::catalog::{AdoptionBy, Phase, RequirementStatus, UpgradeMode};
@@ -116,7 +116,9 @@ pub(crate) enum Event {
     Fix(Name),
     /// Its operator makes something.
     Make(Name, &'static str),
-    /// The same, but only after a version of this name has gone.
+    /// The same, as soon as it runs.
+    Has(Name, &'static str),
+    /// It is created, but only after a version of this name has gone.
     CreateAfter(Name, Name),
 }
 
@@ -143,6 +145,7 @@ enum Write {
     Status,
 }
 
+const FOREIGN: [&str; 3] = ["nobody's", "nobody's without labels", "a stranger's"];
 pub(crate) const STRANGER: &str = "stranger";
 
 impl World {
@@ -156,9 +159,9 @@ impl World {
             labelled,
         };
         let things = BTreeMap::from([
-            ("nobody's", foreign(&[], true)),
-            ("nobody's without labels", foreign(&[], false)),
-            ("a stranger's", foreign(&[(STRANGER, true)], true)),
+            (FOREIGN[0], foreign(&[], true)),
+            (FOREIGN[1], foreign(&[], false)),
+            (FOREIGN[2], foreign(&[(STRANGER, true)], true)),
         ]);
         Self {
             versions: BTreeMap::new(),
@@ -276,7 +279,7 @@ impl World {
         for write in before.chain([Write::Status]).chain(after) {
             let mut world = worlds.last().unwrap_or(self).clone();
             world.carry_out(package, name, &decision, &place, &write);
-            world.check(package);
+            world.check();
             if world != *worlds.last().unwrap_or(self) {
                 worlds.push(world);
             }
@@ -397,18 +400,19 @@ impl World {
     }
 
     /// O15 after every single write.
-    fn check(&self, package: &Package) {
+    fn check(&self) {
         for (title, thing) in &self.things {
             let controllers = thing.owners.iter().filter(|(_, controller)| *controller).count();
             assert!(controllers <= 1, "{title} has two controllers: {:?}", thing.owners);
             let orphan = thing.owners.is_empty() && !title.starts_with("nobody");
             assert!(!orphan, "{title} has no owner");
         }
-        let untouched = Self::new(&[]);
-        for (title, thing) in &untouched.things {
-            assert_eq!(self.things.get(title), Some(thing), "{title} was touched");
+        for title in FOREIGN {
+            let owners = &self.things[title].owners;
+            let untouched = owners.iter().all(|(uid, controller)| uid == STRANGER && *controller);
+            assert!(untouched, "{title} was touched");
         }
-        assert!(self.versions.keys().all(|name| package.contains_key(name)));
+        assert_eq!(self.things["a stranger's"].owners.len(), 1);
     }
 
     /// No downgrade but by a rollback, and no step that no edge allows.
@@ -468,8 +472,17 @@ impl World {
         let living = world.living(name);
         match living.execution {
             Execution::Working => {
-                living.execution =
-                    if living.broken { Execution::Failed } else { Execution::Ready };
+                if living.broken {
+                    living.execution = Execution::Failed;
+                    return vec![world];
+                }
+                living.execution = Execution::Ready;
+                for event in std::mem::take(&mut world.events) {
+                    match event {
+                        Event::Has(whose, title) if whose == name => world.make(name, title),
+                        other => world.events.push(other),
+                    }
+                }
                 vec![world]
             }
             Execution::Leaving => {
@@ -509,7 +522,7 @@ impl World {
                     (Some((_, false)), _) => adopt(changed, &me.uid),
                     (Some((_, true)), _) => changed.owners.retain(|(uid, _)| *uid != from.uid),
                 }
-                world.check(package);
+                world.check();
                 worlds.push(world);
             }
         }
@@ -551,14 +564,19 @@ impl World {
             Event::Make(name, title) => {
                 let living = self.versions.get(name)?;
                 (living.execution == Execution::Ready).then_some(())?;
-                let thing = Thing {
-                    owners: vec![(living.uid.clone(), true)],
-                    labelled: true,
-                };
-                world.things.insert(title, thing);
+                world.make(name, title);
             }
+            Event::Has(..) => return None,
         }
         Some(world)
+    }
+
+    fn make(&mut self, name: Name, title: &'static str) {
+        let thing = Thing {
+            owners: vec![(self.versions[name].uid.clone(), true)],
+            labelled: true,
+        };
+        self.things.insert(title, thing);
     }
 
     pub(crate) fn create(
@@ -619,7 +637,7 @@ impl World {
         assert_eq!(living.execution, Execution::Ready);
         assert_eq!(self.deployment.as_ref(), Some(&living.uid), "{self:#?}");
         for (title, thing) in &self.things {
-            if !Self::new(&[]).things.contains_key(title) {
+            if !FOREIGN.contains(title) {
                 let owners = [(living.uid.clone(), true)];
                 assert_eq!(thing.owners, owners, "{title} {self:#?}");
             }
@@ -639,58 +657,47 @@ fn adopt(thing: &mut Thing, uid: &str) {
 
 /// Visits all worlds; those that are at rest go to `at_rest`. A world that is never at rest fails.
 pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World)) -> usize {
-    let mut seen = HashSet::from([start.clone()]);
+    let mut places = HashMap::from([(start.clone(), 0)]);
     let mut open = vec![start];
-    let mut rests = 0;
+    // By place: the worlds that come before it, and how many come after it, crashes left out.
+    let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut after = vec![0];
+    let mut resting = Vec::new();
     while let Some(world) = open.pop() {
+        let place = places[&world];
         let (whole, cut) = world.next(package);
         if whole.is_empty() {
             at_rest(&world);
-            rests += 1;
+            resting.push(place);
         }
-        for next in whole.into_iter().chain(cut) {
-            if seen.insert(next.clone()) {
+        after[place] = whole.len();
+        let complete = whole.len();
+        for (number, next) in whole.into_iter().chain(cut).enumerate() {
+            let new = places.len();
+            let next_place = *places.entry(next.clone()).or_insert(new);
+            if next_place == new {
+                before.push(Vec::new());
+                after.push(0);
                 open.push(next);
             }
+            if number < complete {
+                before[next_place].push(place);
+            }
         }
-        assert!(seen.len() < 2_000_000, "too many worlds");
+        assert!(places.len() < 1_000_000, "too many worlds");
     }
-    assert!(rests > 0, "it never comes to rest");
-    comes_to_rest(package, &seen);
-    seen.len()
-}
-
-/// From every world, whichever order is taken: no way leads back to where it was.
-fn comes_to_rest(package: &Package, all: &HashSet<World>) {
-    // Worlds are taken away from which only worlds lead that were taken away before; what remains goes in circles.
-    let mut leads: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    let places: std::collections::HashMap<_, _> =
-        all.iter().enumerate().map(|(place, world)| (world, place)).collect();
-    let mut left = vec![0; all.len()];
-    let mut done = Vec::new();
-    for (place, world) in all.iter().enumerate() {
-        let next: BTreeSet<_> = world.next(package).0.iter().map(|next| places[next]).collect();
-        left[place] = next.len();
-        if next.is_empty() {
-            done.push(place);
-        }
-        for next in next {
-            leads.entry(next).or_default().push(place);
-        }
-    }
+    // Worlds are taken away from which only worlds lead that were taken away; others go in circles.
     let mut taken = 0;
-    while let Some(place) = done.pop() {
+    while let Some(place) = resting.pop() {
         taken += 1;
-        for before in leads.remove(&place).unwrap_or_default() {
-            left[before] -= 1;
-            if left[before] == 0 {
-                done.push(before);
+        for before in std::mem::take(&mut before[place]) {
+            after[before] -= 1;
+            if after[before] == 0 {
+                resting.push(before);
             }
         }
     }
-    let circling = || {
-        let mut circling = all.iter().enumerate().filter(|(place, _)| left[*place] > 0);
-        circling.next().map(|(_, world)| world)
-    };
-    assert_eq!(taken, all.len(), "it goes round and round: {:#?}", circling());
+    let circling = || places.iter().find(|(_, place)| after[**place] > 0);
+    assert_eq!(taken, places.len(), "it goes round and round: {:#?}", circling());
+    taken
 }
