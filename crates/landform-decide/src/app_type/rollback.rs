@@ -20,7 +20,7 @@ pub fn target(
     let before = seen_history.iter().rev();
     let mut before = before.map(|(_, version)| version);
     before
-        .find(|version| version.cmp_precedence(installed).is_ne())
+        .find(|version| version.cmp_precedence(installed).is_lt())
         .cloned()
 }
 
@@ -37,6 +37,17 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
     let wants = |version: &Version| {
         Version::parse(asked).is_ok_and(|found| found.cmp_precedence(version).is_eq())
     };
+    if let Some((back, left)) = going_back(seen) {
+        if asked == PREVIOUS || wants(&back.version) {
+            // It was begun before: a crash kept the annotation.
+            let message = format!("going back from {} to {}", left.version, back.version);
+            return Decision {
+                afterwards: vec![Action::ForgetRollback],
+                rolled_back_from: Some(left.version.to_string()),
+                ..Decision::new(Rule::O17, phase, message)
+            };
+        }
+    }
     let undone = upgrading(&seen.versions);
     if let Some(undone) = undone.filter(|_| asked == PREVIOUS || wants(&current.version)) {
         return give_up(undone, current);
@@ -66,8 +77,7 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
             former.version, current.version
         );
         return Decision {
-            actions: vec![take_back],
-            afterwards: vec![Action::ForgetRollback],
+            afterwards: vec![take_back, Action::ForgetRollback],
             rolled_back_from: Some(current.version.to_string()),
             ..Decision::new(Rule::O17, phase, message)
         };
@@ -97,15 +107,24 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
         "going back from {} to {}",
         current.version, candidate.version
     );
+    let create = Action::Create {
+        name: candidate.name.clone(),
+        rollback_of: Some(current.name.clone()),
+    };
     Decision {
-        actions: vec![Action::Create {
-            name: candidate.name.clone(),
-            rollback_of: Some(current.name.clone()),
-        }],
-        afterwards: vec![Action::ForgetRollback],
+        afterwards: vec![create, Action::ForgetRollback],
         rolled_back_from: Some(current.version.to_string()),
         ..Decision::new(Rule::O17, phase, message)
     }
+}
+
+/// A version that takes its place back, and the one that gives it.
+fn going_back(seen: &Observed) -> Option<(&OwnVersion, &OwnVersion)> {
+    seen.versions.iter().filter(|found| !found.marked).find_map(|found| {
+        let mut all = seen.versions.iter();
+        let left = all.find(|other| found.rollback_of.as_ref() == Some(&other.name))?;
+        Some((found, left))
+    })
 }
 
 /// An upgrade that has not come to its end is given up.
@@ -114,9 +133,11 @@ fn give_up(undone: &OwnVersion, current: &OwnVersion) -> Decision {
         "{} is given up, {} goes on",
         undone.version, current.version
     );
+    // Given up is what the status says; the annotation must not outlive the version, or it would be taken for
+    // a second request.
+    let delete = Action::Delete(vec![undone.name.clone()]);
     Decision {
-        actions: vec![Action::Delete(vec![undone.name.clone()])],
-        afterwards: vec![Action::ForgetRollback],
+        afterwards: vec![Action::ForgetRollback, delete],
         rolled_back_from: Some(undone.version.to_string()),
         ..Decision::new(Rule::O17, AppTypePhase::Upgrading, message)
     }
