@@ -351,7 +351,7 @@ fn delete(seen: &Observed) -> Decision {
     decision
 }
 
-fn waiting_for(rule: Rule, on: &OwnVersion, reason: &str) -> WaitingOn {
+pub(super) fn waiting_for(rule: Rule, on: &OwnVersion, reason: &str) -> WaitingOn {
     WaitingOn {
         rule: rule.id().to_owned(),
         object: Some(ObjectName {

@@ -5,6 +5,8 @@
 //! decision may be cut off after any of its writes, and what people do may happen at any moment.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Debug;
+use std::hash::Hash;
 
 use landform_api::catalog::operator_version::{Requirement, Upgrade};
 use landform_api::catalog::{AdoptionBy, Phase, RequirementStatus, UpgradeMode};
@@ -14,6 +16,7 @@ use semver::Version;
 use super::observed::Former;
 use super::{Action, Family, Install, Member, Need, Observed, OwnedBy, Reason, Remedy, Resource};
 use super::{Decision, decide};
+use crate::app_type::OwnVersion;
 
 pub(crate) type Name = &'static str;
 
@@ -205,6 +208,25 @@ impl World {
         }
     }
 
+    /// As its app type sees it.
+    pub(crate) fn own_versions(&self, package: &Package) -> Vec<OwnVersion> {
+        let seen = |name: &Name| {
+            let member = self.member(package, name);
+            OwnVersion {
+                name: member.name,
+                version: member.version,
+                phase: member.phase,
+                marked: member.marked,
+                begun: member.begun,
+                mine: true,
+                rollback_of: member.rollback_of,
+                upgradeable: Ok(()),
+                message: String::new(),
+            }
+        };
+        self.versions.keys().map(seen).collect()
+    }
+
     fn others(&self, package: &Package, name: Name) -> Vec<Member> {
         let others = self.versions.keys().filter(|other| **other != name);
         others.map(|other| self.member(package, other)).collect()
@@ -372,11 +394,11 @@ impl World {
         }
     }
 
-    fn living(&mut self, name: Name) -> &mut Living {
+    pub(crate) fn living(&mut self, name: Name) -> &mut Living {
         self.versions.get_mut(name).unwrap()
     }
 
-    fn mark(&mut self, name: Name) {
+    pub(crate) fn mark(&mut self, name: Name) {
         let living = self.living(name);
         if !living.marked {
             living.marked = true;
@@ -610,7 +632,7 @@ impl World {
     }
 
     /// All worlds that may come next, without those in which somebody crashed last.
-    fn next(&self, package: &Package) -> (Vec<World>, Vec<World>) {
+    pub(crate) fn next(&self, package: &Package) -> (Vec<World>, Vec<World>) {
         let (mut whole, mut cut) = (Vec::new(), Vec::new());
         for name in self.versions.keys() {
             let mut worlds = self.decided(package, name);
@@ -656,7 +678,16 @@ fn adopt(thing: &mut Thing, uid: &str) {
 }
 
 /// Visits all worlds; those that are at rest go to `at_rest`. A world that is never at rest fails.
-pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World)) -> usize {
+pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World)) {
+    walk(start, |world| world.next(package), at_rest);
+}
+
+/// Visits whatever follows from a start. `next` gives what follows, and apart from it what follows a crash.
+pub(crate) fn walk<W: Clone + Eq + Hash + Debug>(
+    start: W,
+    next: impl Fn(&W) -> (Vec<W>, Vec<W>),
+    at_rest: impl Fn(&W),
+) {
     let mut places = HashMap::from([(start.clone(), 0)]);
     let mut open = vec![start];
     // By place: the worlds that come before it, and how many come after it, crashes left out.
@@ -665,7 +696,7 @@ pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World))
     let mut resting = Vec::new();
     while let Some(world) = open.pop() {
         let place = places[&world];
-        let (whole, cut) = world.next(package);
+        let (whole, cut) = next(&world);
         if whole.is_empty() {
             at_rest(&world);
             resting.push(place);
@@ -699,5 +730,4 @@ pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World))
     }
     let circling = || places.iter().find(|(_, place)| after[**place] > 0);
     assert_eq!(taken, places.len(), "it goes round and round: {:#?}", circling());
-    taken
 }
