@@ -5,6 +5,8 @@ use landform_api::catalog::{AppTypePhase, DefinitionPolicy, Phase, UpgradePolicy
 use landform_api::landscaper::WaitingOn;
 use landform_api::landscaper::report::ObjectName;
 
+use semver::Version;
+
 use super::decision::{Action, Decision, blocked};
 use super::observed::{
     Candidate, Observed, Offered, Offering, OwnVersion, Trouble, base, installed, upgrading,
@@ -103,6 +105,13 @@ fn create(candidate: &Candidate) -> Action {
 /// A version is on its way.
 fn goes_on(seen: &Observed, coming: &OwnVersion) -> Decision {
     let runs = installed(&seen.versions);
+    if let Some(runs) = runs.filter(|_| given_up(seen, coming)) {
+        let message = format!("{} was given up, {} goes on", coming.version, runs.version);
+        return Decision {
+            actions: vec![Action::Delete(vec![coming.name.clone()])],
+            ..Decision::new(Rule::O17, AppTypePhase::Upgrading, message)
+        };
+    }
     if coming.phase == Some(Phase::Failed) {
         return failed(seen, coming, runs);
     }
@@ -127,14 +136,22 @@ fn goes_on(seen: &Observed, coming: &OwnVersion) -> Decision {
     }
 }
 
+/// Whether a rollback left a version that has not gone yet: a crash came between the two.
+fn given_up(seen: &Observed, coming: &OwnVersion) -> bool {
+    let left = seen.rolled_back_from.as_ref();
+    let left = left.is_some_and(|left| left.cmp_precedence(&coming.version).is_eq());
+    left && coming.mine && coming.rollback_of.is_none() && !approved(seen, &coming.version)
+}
+
 /// O17: what should have taken over has failed. A version that follows it may still do.
 fn failed(seen: &Observed, coming: &OwnVersion, runs: Option<&OwnVersion>) -> Decision {
     if let Offering::Found(Offered {
         step: Ok(Some(candidate)),
         ..
     }) = &seen.offering
-        && base(&seen.versions).is_some_and(|base| base.name == coming.name)
-        && blockers(seen, coming, candidate).is_empty()
+        && let Some(base) = base(&seen.versions)
+        && in_the_way(seen, candidate).is_none()
+        && blockers(seen, base, candidate).is_empty()
     {
         let message = format!(
             "{} failed, and {} follows it",
@@ -193,6 +210,13 @@ fn next(seen: &Observed) -> Decision {
             if !blockers.is_empty() {
                 return told(Rule::O5, blockers);
             }
+            if let Some(other) = in_the_way(seen, candidate) {
+                let reason = "it must be gone, or done with its rollback, first";
+                return Decision {
+                    waiting_on: vec![waiting_for(Rule::O4, other, reason)],
+                    ..told(Rule::O4, Vec::new())
+                };
+            }
             let message = format!(
                 "{} is about to take the place of {}",
                 candidate.version, runs.version
@@ -205,6 +229,18 @@ fn next(seen: &Observed) -> Decision {
     }
 }
 
+/// One that has the candidate's name, or that still takes its place back from the one of that name.
+fn in_the_way<'a>(seen: &'a Observed, candidate: &Candidate) -> Option<&'a OwnVersion> {
+    seen.versions.iter().find(|found| {
+        found.name == candidate.name || found.rollback_of.as_ref() == Some(&candidate.name)
+    })
+}
+
+fn approved(seen: &Observed, version: &Version) -> bool {
+    let approved = seen.approved.as_ref();
+    approved.is_some_and(|approved| approved.cmp_precedence(version).is_ge())
+}
+
 /// O5: all that is in the way of an upgrade.
 fn blockers(seen: &Observed, from: &OwnVersion, to: &Candidate) -> Vec<Blocked> {
     let mut troubles = Vec::new();
@@ -213,10 +249,7 @@ fn blockers(seen: &Observed, from: &OwnVersion, to: &Candidate) -> Vec<Blocked> 
         message,
         unblock: unblock.to_owned(),
     };
-    let approved = seen
-        .approved
-        .as_ref()
-        .is_some_and(|approved| approved.cmp_precedence(&to.version).is_ge());
+    let approved = approved(seen, &to.version);
     match seen.policy {
         UpgradePolicy::Automatic => {}
         UpgradePolicy::Manual if approved => {}
@@ -318,7 +351,7 @@ fn delete(seen: &Observed) -> Decision {
     decision
 }
 
-fn waiting_for(rule: Rule, on: &OwnVersion, reason: &str) -> WaitingOn {
+pub(super) fn waiting_for(rule: Rule, on: &OwnVersion, reason: &str) -> WaitingOn {
     WaitingOn {
         rule: rule.id().to_owned(),
         object: Some(ObjectName {

@@ -53,7 +53,8 @@ pub enum Action {
     },
     /// These operator versions are deleted.
     Delete(Vec<String>),
-    /// The annotation that asked for a rollback is removed.
+    /// The annotation that asked for a rollback is removed, and in the same write the approval that was given
+    /// before (`spec.approved`): it would undo the rollback at once.
     ForgetRollback,
     /// The kinds of these names, and all their objects, are deleted.
     DeleteDefinitions(Vec<String>),

@@ -12,6 +12,8 @@ mod observed;
 mod rollback;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_chains;
 
 pub use decide::decide;
 pub use decision::{Action, Decision};

@@ -3,6 +3,7 @@
 use landform_api::catalog::{AppTypePhase, Phase};
 use semver::Version;
 
+use super::decide::waiting_for;
 use super::decision::{Action, Decision};
 use super::observed::{Observed, OwnVersion, installed, upgrading};
 use crate::Rule;
@@ -20,11 +21,12 @@ pub fn target(
     let before = seen_history.iter().rev();
     let mut before = before.map(|(_, version)| version);
     before
-        .find(|version| version.cmp_precedence(installed).is_ne())
+        .find(|version| version.cmp_precedence(installed).is_lt())
         .cloned()
 }
 
-/// What the annotation says for the version before the present one.
+/// What the annotation says for the version before the present one. Once that is reached the word means
+/// another one: whoever can should name the version.
 const PREVIOUS: &str = "previous";
 
 /// What to do about a rollback that was asked for.
@@ -37,9 +39,20 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
     let wants = |version: &Version| {
         Version::parse(asked).is_ok_and(|found| found.cmp_precedence(version).is_eq())
     };
+    if let Some((back, left)) = going_back(seen) {
+        if asked == PREVIOUS || wants(&back.version) {
+            // It was begun before: a crash kept the annotation.
+            let message = format!("going back from {} to {}", left.version, back.version);
+            return Decision {
+                afterwards: vec![Action::ForgetRollback],
+                rolled_back_from: Some(left.version.to_string()),
+                ..Decision::new(Rule::O17, phase, message)
+            };
+        }
+    }
     let undone = upgrading(&seen.versions);
     if let Some(undone) = undone.filter(|_| asked == PREVIOUS || wants(&current.version)) {
-        return give_up(undone, current);
+        return give_up(asked, undone, current);
     }
     if let Some(undone) = undone {
         // Named another one: first what goes on is given up.
@@ -52,11 +65,13 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
             )
         };
     }
-    let leaving = seen.versions.iter().find(|found| {
-        let fits = asked == PREVIOUS || wants(&found.version);
-        !found.marked && found.phase == Some(Phase::Replacing) && fits
+    let lower = |found: &OwnVersion| found.version.cmp_precedence(&current.version).is_lt();
+    let leaving = seen.versions.iter().filter(|found| {
+        let ran = matches!(found.phase, Some(Phase::Replacing | Phase::Succeeded));
+        let fits = wants(&found.version) || asked == PREVIOUS && lower(found);
+        !found.marked && found.name != current.name && ran && fits
     });
-    if let Some(former) = leaving {
+    if let Some(former) = leaving.max_by(|a, b| a.version.cmp_precedence(&b.version)) {
         let take_back = Action::TakeBack {
             name: former.name.clone(),
             of: current.name.clone(),
@@ -66,8 +81,7 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
             former.version, current.version
         );
         return Decision {
-            actions: vec![take_back],
-            afterwards: vec![Action::ForgetRollback],
+            afterwards: vec![take_back, Action::ForgetRollback],
             rolled_back_from: Some(current.version.to_string()),
             ..Decision::new(Rule::O17, phase, message)
         };
@@ -97,26 +111,59 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
         "going back from {} to {}",
         current.version, candidate.version
     );
+    if let Some(found) = seen
+        .versions
+        .iter()
+        .find(|found| found.name == candidate.name)
+    {
+        return Decision {
+            waiting_on: vec![waiting_for(
+                Rule::O17,
+                found,
+                "it must be gone before it comes back",
+            )],
+            ..Decision::new(Rule::O17, phase, message)
+        };
+    }
+    let create = Action::Create {
+        name: candidate.name.clone(),
+        rollback_of: Some(current.name.clone()),
+    };
     Decision {
-        actions: vec![Action::Create {
-            name: candidate.name.clone(),
-            rollback_of: Some(current.name.clone()),
-        }],
-        afterwards: vec![Action::ForgetRollback],
+        afterwards: vec![create, Action::ForgetRollback],
         rolled_back_from: Some(current.version.to_string()),
         ..Decision::new(Rule::O17, phase, message)
     }
 }
 
+/// A version that takes its place back, and the one that gives it.
+fn going_back(seen: &Observed) -> Option<(&OwnVersion, &OwnVersion)> {
+    seen.versions
+        .iter()
+        .filter(|found| !found.marked)
+        .find_map(|found| {
+            let mut all = seen.versions.iter();
+            let left = all.find(|other| found.rollback_of.as_ref() == Some(&other.name))?;
+            Some((found, left))
+        })
+}
+
 /// An upgrade that has not come to its end is given up.
-fn give_up(undone: &OwnVersion, current: &OwnVersion) -> Decision {
+fn give_up(asked: &str, undone: &OwnVersion, current: &OwnVersion) -> Decision {
     let message = format!(
         "{} is given up, {} goes on",
         undone.version, current.version
     );
+    let delete = Action::Delete(vec![undone.name.clone()]);
+    // `previous` must not outlive the version, or it would be taken for a second request; should a crash come
+    // in between, the status says what was given up. A named version means the same however often it is read.
+    let afterwards = if asked == PREVIOUS {
+        vec![Action::ForgetRollback, delete]
+    } else {
+        vec![delete, Action::ForgetRollback]
+    };
     Decision {
-        actions: vec![Action::Delete(vec![undone.name.clone()])],
-        afterwards: vec![Action::ForgetRollback],
+        afterwards,
         rolled_back_from: Some(undone.version.to_string()),
         ..Decision::new(Rule::O17, AppTypePhase::Upgrading, message)
     }

@@ -23,6 +23,10 @@ pub fn decide(seen: &Observed) -> Decision {
     if !seen.held {
         decision.actions.insert(0, Action::Hold);
     }
+    if seen.me.begun || decision.actions.contains(&Action::Install) {
+        let replaces = family.predecessors().map(|former| former.name.clone());
+        decision.replaces = replaces.collect();
+    }
     decision.higher = higher(seen, family);
     decision
 }
@@ -37,7 +41,7 @@ fn standing(seen: &Observed, family: Family<'_>) -> Decision {
         );
     }
     match family.standing() {
-        Standing::Superseded(by) | Standing::Replaced(by) => replaced(seen, by),
+        Standing::Superseded(by) | Standing::Replaced(by) => replaced(seen, family, by),
         Standing::Waits {
             on,
             reason,
@@ -51,7 +55,7 @@ fn standing(seen: &Observed, family: Family<'_>) -> Decision {
 }
 
 /// O16: it goes when it owns nothing, its successor runs, and that one remembers it.
-fn replaced(seen: &Observed, by: &Member) -> Decision {
+fn replaced(seen: &Observed, family: Family<'_>, by: &Member) -> Decision {
     let message = format!("{} has taken its place", by.version);
     let mut decision = Decision::new(Rule::O16, Phase::Replacing, Reason::Replaced, message);
     let own: Vec<_> = seen.own().map(|(_, resource)| resource).collect();
@@ -63,6 +67,12 @@ fn replaced(seen: &Observed, by: &Member) -> Decision {
     } else if !remembered {
         let reason = "it must note that it replaces this one";
         decision.waiting_on = vec![waiting_for(Rule::O16, by, reason)];
+    } else if let Some(other) = family.goes_before_me(by) {
+        let reason = format!(
+            "{} takes its place back as well, and it goes first",
+            by.version
+        );
+        decision.waiting_on = vec![waiting_for(Rule::O16, other, &reason)];
     } else if by.phase == Some(Phase::Succeeded) {
         decision.afterwards = vec![Action::DeleteSelf];
     } else {
@@ -227,10 +237,6 @@ fn running(seen: &Observed, family: Family<'_>) -> Decision {
     decision.again = !over.actions.is_empty();
     decision.actions = over.actions;
     decision.waiting_on = over.waiting_on;
-    decision.replaces = family
-        .predecessors()
-        .map(|former| former.name.clone())
-        .collect();
     let gone = |name: &String| seen.others.iter().all(|other| other.name != *name);
     if seen.me.rollback_of.as_ref().is_some_and(gone) {
         decision.actions.push(Action::ForgetRollback);

@@ -54,9 +54,10 @@ pub enum Action {
     Reassert(String),
     /// A resource gets this version as a second owner.
     AddOwner(usize),
-    /// This version becomes the controller of a resource, and the one with this uid is an owner no more.
+    /// This version becomes the controller of a resource, and the one with this uid is an owner no more. In one
+    /// write, in which no other version stays controller; if a stranger is, that one stays (O15).
     Adopt(usize, String),
-    /// A resource is deleted.
+    /// A resource is deleted; when it has other owners it only loses this one.
     DeleteResource(usize),
     /// The operator version itself is deleted.
     DeleteSelf,

@@ -6,9 +6,9 @@ use landform_api::landscaper::WaitingOn;
 
 use super::decide::waiting_for;
 use super::decision::{Action, Decision, Reason};
-use super::family::Family;
+use super::family::{Family, order};
 use super::handover::list;
-use super::observed::{Install, Observed};
+use super::observed::{Install, Member, Observed};
 use crate::Rule;
 
 pub(super) fn delete(seen: &Observed, family: Family<'_>) -> Decision {
@@ -29,6 +29,17 @@ pub(super) fn delete(seen: &Observed, family: Family<'_>) -> Decision {
         decision.waiting_on = vec![wait(Rule::O15, reason)];
         return decision;
     }
+    let forgets = |found: &&Member| {
+        found
+            .replaced
+            .iter()
+            .all(|former| former.name != seen.me.name)
+    };
+    if let Some(successor) = family.successors(&seen.me).find(forgets) {
+        let reason = "it must note that it replaces this one";
+        decision.waiting_on = vec![waiting_for(Rule::O16, successor, reason)];
+        return decision;
+    }
     if let Some(heir) = family.heir(&seen.me) {
         if !own.is_empty() {
             decision.rule = Rule::O15;
@@ -38,13 +49,23 @@ pub(super) fn delete(seen: &Observed, family: Family<'_>) -> Decision {
         }
         // What both install under one name would go with this one, had the other not taken it back.
         let took_back = heir.reasserted_for == Some(seen.me.token());
-        let came_before = family.reaches(&seen.me, heir);
+        let came_before = order(heir, &seen.me).is_lt();
         if came_before && !took_back && seen.install != Install::Absent {
             decision.rule = Rule::O17;
             let reason = "it must take back the objects that both install";
             decision.waiting_on = vec![waiting_for(Rule::O17, heir, reason)];
             return decision;
         }
+    }
+    let successor = family.successors(&seen.me).next();
+    if let Some(successor) = successor.filter(|_| !own.is_empty()) {
+        decision.rule = Rule::O15;
+        let reason = format!(
+            "it must succeed and take over {}, or be deleted as well",
+            list(&titles)
+        );
+        decision.waiting_on = vec![waiting_for(Rule::O15, successor, &reason)];
+        return decision;
     }
     if !own.is_empty() {
         let unmarked = own.iter().filter(|(_, resource)| !resource.marked);

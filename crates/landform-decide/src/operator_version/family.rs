@@ -61,10 +61,11 @@ impl<'a> Family<'a> {
         let mut seen = BTreeSet::from([to.name.as_str()]);
         let mut open = vec![to];
         while let Some(member) = open.pop() {
-            if leads(member, from) || remembers(member, from) {
+            if !self.gave_way(member, from) && (leads(member, from) || remembers(member, from)) {
                 return true;
             }
             let next = self.all().filter(|found| leads(member, found));
+            let next = next.filter(|found| !self.gave_way(member, found));
             for found in next {
                 if seen.insert(&found.name) {
                     open.push(found);
@@ -74,12 +75,28 @@ impl<'a> Family<'a> {
         false
     }
 
+    /// Whether `from` came back for the place of `to`, or of one above it: then `to` is no successor,
+    /// whatever lies between them.
+    fn gave_way(self, to: &Member, from: &Member) -> bool {
+        let mut all = self.all();
+        let left = all.find(|found| takes_back(from, found));
+        left.is_some_and(|left| order(to, from).is_gt() && order(to, left).is_le())
+    }
+
+    /// The one among them whose place none of the others takes. After a rollback it isn't the highest.
+    fn last(self, members: &[&'a Member]) -> Option<&'a Member> {
+        let replaced = |found: &Member| members.iter().any(|other| self.reaches(other, found));
+        let last = members.iter().copied().filter(|found| !replaced(found));
+        best(last).or_else(|| best(members.iter().copied()))
+    }
+
     /// Where the version stands.
     #[must_use]
     pub fn standing(self) -> Standing<'a> {
         let me = self.me;
         let successors = || self.unmarked().filter(|found| self.reaches(found, me));
-        if let Some(successor) = best(successors().filter(|found| found.runs())) {
+        let running: Vec<_> = successors().filter(|found| found.runs()).collect();
+        if let Some(successor) = self.last(&running) {
             return if me.begun {
                 Standing::Replaced(successor)
             } else {
@@ -103,8 +120,18 @@ impl<'a> Family<'a> {
             found.begun && !replaced
         };
         let currents = || self.unmarked().filter(current);
-        if let Some(predecessor) = best(currents().filter(|found| leads(me, found))) {
-            return self.after(predecessor);
+        let unconnected = best(currents().filter(|found| !self.reaches(me, found)));
+        let predecessor = best(currents().filter(|found| leads(me, found)));
+        match (predecessor, unconnected) {
+            (Some(predecessor), None) => return self.after(predecessor),
+            (Some(predecessor), Some(rival)) => {
+                let message = format!(
+                    "{} takes the place of {} already",
+                    rival.version, predecessor.version
+                );
+                return waits(rival, Reason::AnotherFirst, message);
+            }
+            (None, _) => {}
         }
         if let Some(running) = best(currents()) {
             return self.unconnected(running);
@@ -130,7 +157,11 @@ impl<'a> Family<'a> {
             return waits(predecessor, Reason::NotUpgradeable, message);
         }
         let rivals = self.unmarked().filter(|found| {
-            !found.begun && !found.stuck && leads(found, predecessor) && order(found, me).is_gt()
+            !found.begun
+                && !found.stuck
+                && !found.has_failed()
+                && leads(found, predecessor)
+                && order(found, me).is_gt()
         });
         if let Some(rival) = best(rivals) {
             let message = format!(
@@ -155,7 +186,7 @@ impl<'a> Family<'a> {
             );
             return waits(between, Reason::AnotherFirst, message);
         }
-        if order(running, me).is_gt() {
+        if running.version.cmp_precedence(&me.version).is_gt() {
             let message = format!(
                 "{} runs, and a lower version doesn't take its place; go back with `landform rollback`",
                 running.version
@@ -189,17 +220,31 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Who takes over what `from` owns: the highest that runs and reaches it; when it is marked for
-    /// deletion and there is none, the highest that it would have replaced.
+    /// Who takes over what `from` owns: the last of those that run and reach it. When it is marked for
+    /// deletion and none is about to, the one that it would have replaced.
     #[must_use]
     pub fn heir(self, from: &Member) -> Option<&'a Member> {
-        let able = || {
-            let all = self.all().filter(|found| found.uid != from.uid);
-            all.filter(|found| !found.marked && found.begun)
-        };
-        let successor = best(able().filter(|found| found.runs() && self.reaches(found, from)));
-        let former = || best(able().filter(|found| self.reaches(from, found)));
-        successor.or_else(|| former().filter(|_| from.marked))
+        let running: Vec<_> = self.successors(from).filter(|found| found.runs()).collect();
+        if let Some(successor) = self.last(&running) {
+            return Some(successor);
+        }
+        if !from.marked || self.successors(from).any(|found| !found.has_failed()) {
+            return None;
+        }
+        let former = |found: &&Member| !found.marked && found.begun && self.reaches(from, found);
+        let formers: Vec<_> = self.all().filter(former).collect();
+        let running: Vec<_> = formers
+            .iter()
+            .copied()
+            .filter(|found| found.runs())
+            .collect();
+        self.last(&running).or_else(|| self.last(&formers))
+    }
+
+    /// Those that are to take the place of `from`, and whose install has begun.
+    pub(super) fn successors(self, from: &Member) -> impl Iterator<Item = &'a Member> {
+        let all = self.all().filter(|found| !found.marked && found.begun);
+        all.filter(move |found| found.uid != from.uid && self.reaches(found, from))
     }
 
     /// Everybody that it replaces, directly or not.
@@ -208,16 +253,32 @@ impl<'a> Family<'a> {
         all.filter(move |found| self.reaches(self.me, found))
     }
 
-    /// A successor whose install began and came to nothing.
+    /// A higher version that came to nothing or whose place this one takes back: it may have changed the
+    /// objects that both install. Those that go come first, because they wait for it.
     #[must_use]
     pub fn failed_successor(self) -> Option<&'a Member> {
+        if self.successors(self.me).any(|found| !found.has_failed()) {
+            return None;
+        }
         let failed = |found: &&Member| {
+            let failed = !found.runs() && (found.marked || found.has_failed());
             found.begun
-                && !found.runs()
-                && (found.marked || found.phase == Some(Phase::Failed))
-                && self.reaches(found, self.me)
+                && order(found, self.me).is_gt()
+                && (failed && self.reaches(found, self.me) || self.reaches(self.me, found))
         };
-        best(self.others.iter().filter(failed))
+        let failed = self.others.iter().filter(failed);
+        failed.max_by(|a, b| a.marked.cmp(&b.marked).then_with(|| order(a, b)))
+    }
+
+    /// Another one whose place `by` takes back together with that of this one. `by` knows of it only by way
+    /// of this one, which must not go before it.
+    pub(super) fn goes_before_me(self, by: &Member) -> Option<&'a Member> {
+        let together = self.others.iter().filter(|found| {
+            found.uid != by.uid && order(found, by).is_gt() && self.reaches(by, found)
+        });
+        together
+            .filter(|_| takes_back(by, self.me))
+            .max_by(|a, b| order(a, b))
     }
 
     /// The highest version that waits or has failed, above this one.
@@ -251,18 +312,22 @@ fn best<'a>(members: impl Iterator<Item = &'a Member>) -> Option<&'a Member> {
 
 /// Whether `to` says itself that it takes the place of `from`.
 fn leads(to: &Member, from: &Member) -> bool {
-    if from.rollback_of.as_ref() == Some(&to.name) || to.uid == from.uid {
+    if takes_back(from, to) || to.uid == from.uid {
         return false;
     }
-    to.rollback_of.as_ref() == Some(&from.name)
-        || to
-            .edges
-            .lead((&from.name, &from.version), (&to.name, &to.version))
+    let (its, of) = ((&*to.name, &to.version), (&*from.name, &from.version));
+    takes_back(to, from) || to.edges.lead(of, its)
+}
+
+/// Whether `to` takes its place back from `from`. Two that ask it of each other cancel it.
+fn takes_back(to: &Member, from: &Member) -> bool {
+    let names = |member: &Member, other: &Member| member.rollback_of.as_ref() == Some(&other.name);
+    names(to, from) && !names(from, to)
 }
 
 /// Whether a version whose place `member` took replaced this one, or was this one.
 fn remembers(member: &Member, from: &Member) -> bool {
-    if from.rollback_of.as_ref() == Some(&member.name) || order(from, member).is_ge() {
+    if takes_back(from, member) || order(from, member).is_ge() {
         return false;
     }
     member.replaced.iter().any(|former| {

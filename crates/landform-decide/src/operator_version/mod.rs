@@ -19,6 +19,8 @@ mod tests;
 #[cfg(test)]
 mod tests_of_chains;
 #[cfg(test)]
+mod tests_of_deletion;
+#[cfg(test)]
 pub(crate) mod world;
 
 pub use decide::decide;

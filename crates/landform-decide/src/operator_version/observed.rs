@@ -47,6 +47,8 @@ pub struct Member {
     pub rollback_of: Option<String>,
     /// Where it stands.
     pub phase: Option<Phase>,
+    /// Whether its status is about its present generation (C3).
+    pub up_to_date: bool,
     /// Whether it is marked for deletion.
     pub marked: bool,
     /// Whether installing it has begun: its Execution exists, or its status says that it did. The status alone
@@ -166,6 +168,12 @@ impl Member {
     #[must_use]
     pub fn runs(&self) -> bool {
         self.begun && matches!(self.phase, Some(Phase::Succeeded | Phase::Replacing))
+    }
+
+    /// Whether it came to nothing, and not just before somebody put it right.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.phase == Some(Phase::Failed) && self.up_to_date
     }
 
     /// Whether it has come to an end that a successor may follow (O5).

@@ -4,7 +4,9 @@
 //! [`explore`] visits every state that any order of steps leads to: each version may be decided next, each
 //! decision may be cut off after any of its writes, and what people do may happen at any moment.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Debug;
+use std::hash::Hash;
 
 use landform_api::catalog::operator_version::{Requirement, Upgrade};
 use landform_api::catalog::{AdoptionBy, Phase, RequirementStatus, UpgradeMode};
@@ -14,6 +16,7 @@ use semver::Version;
 use super::observed::Former;
 use super::{Action, Family, Install, Member, Need, Observed, OwnedBy, Reason, Remedy, Resource};
 use super::{Decision, decide};
+use crate::app_type::OwnVersion;
 
 pub(crate) type Name = &'static str;
 
@@ -81,6 +84,7 @@ pub(crate) struct Living {
     broken: bool,
     execution: Execution,
     written: i64,
+    told: i64,
     replaced: BTreeSet<Name>,
     reasserted_for: Option<String>,
     pub(crate) rollback_of: Option<Name>,
@@ -115,7 +119,9 @@ pub(crate) enum Event {
     Fix(Name),
     /// Its operator makes something.
     Make(Name, &'static str),
-    /// The same, but only after a version of this name has gone.
+    /// The same, as soon as it runs.
+    Has(Name, &'static str),
+    /// It is created, but only after a version of this name has gone.
     CreateAfter(Name, Name),
 }
 
@@ -142,6 +148,7 @@ enum Write {
     Status,
 }
 
+const FOREIGN: [&str; 3] = ["nobody's", "nobody's without labels", "a stranger's"];
 pub(crate) const STRANGER: &str = "stranger";
 
 impl World {
@@ -155,9 +162,9 @@ impl World {
             labelled,
         };
         let things = BTreeMap::from([
-            ("nobody's", foreign(&[], true)),
-            ("nobody's without labels", foreign(&[], false)),
-            ("a stranger's", foreign(&[(STRANGER, true)], true)),
+            (FOREIGN[0], foreign(&[], true)),
+            (FOREIGN[1], foreign(&[], false)),
+            (FOREIGN[2], foreign(&[(STRANGER, true)], true)),
         ]);
         Self {
             versions: BTreeMap::new(),
@@ -196,6 +203,7 @@ impl World {
             edges: made.edges.clone(),
             rollback_of: living.rollback_of.map(str::to_owned),
             phase: living.phase,
+            up_to_date: living.told == living.generation,
             marked: living.marked,
             begun: living.begun || living.execution != Execution::Absent,
             stuck: living.stuck,
@@ -204,6 +212,25 @@ impl World {
             replaced: living.replaced.iter().map(former).collect(),
             reasserted_for: living.reasserted_for.clone(),
         }
+    }
+
+    /// As its app type sees it.
+    pub(crate) fn own_versions(&self, package: &Package) -> Vec<OwnVersion> {
+        let seen = |name: &Name| {
+            let member = self.member(package, name);
+            OwnVersion {
+                name: member.name,
+                version: member.version,
+                phase: member.phase,
+                marked: member.marked,
+                begun: member.begun,
+                mine: true,
+                rollback_of: member.rollback_of,
+                upgradeable: Ok(()),
+                message: String::new(),
+            }
+        };
+        self.versions.keys().map(seen).collect()
     }
 
     fn others(&self, package: &Package, name: Name) -> Vec<Member> {
@@ -284,7 +311,7 @@ impl World {
         for write in before.chain([Write::Status]).chain(after) {
             let mut world = worlds.last().unwrap_or(self).clone();
             world.carry_out(package, name, &decision, &place, &write);
-            world.check(package);
+            world.check();
             if world != *worlds.last().unwrap_or(self) {
                 worlds.push(world);
             }
@@ -350,6 +377,7 @@ impl World {
             }
             Action::DeleteResource(place) => {
                 assert!(self.versions[name].marked);
+                self.check_nobody_could_have_it(package, name);
                 let thing = self.things.get_mut(places[*place]).unwrap();
                 thing.owners.retain(|(owner, _)| *owner != uid);
                 if thing.owners.is_empty() {
@@ -372,6 +400,7 @@ impl World {
         let living = self.living(name);
         living.phase = decision.phase.or(living.phase);
         living.begun |= living.execution != Execution::Absent;
+        living.told = living.generation;
         living.stuck = decision.reason == Reason::RequirementsNotMet;
         living.replaced.extend(replaces);
         for action in &decision.actions {
@@ -381,11 +410,11 @@ impl World {
         }
     }
 
-    fn living(&mut self, name: Name) -> &mut Living {
+    pub(crate) fn living(&mut self, name: Name) -> &mut Living {
         self.versions.get_mut(name).unwrap()
     }
 
-    fn mark(&mut self, name: Name) {
+    pub(crate) fn mark(&mut self, name: Name) {
         let living = self.living(name);
         if !living.marked {
             living.marked = true;
@@ -409,7 +438,7 @@ impl World {
     }
 
     /// O15 after every single write.
-    fn check(&self, package: &Package) {
+    fn check(&self) {
         for (title, thing) in &self.things {
             let controllers = thing
                 .owners
@@ -424,11 +453,14 @@ impl World {
             let orphan = thing.owners.is_empty() && !title.starts_with("nobody");
             assert!(!orphan, "{title} has no owner");
         }
-        let untouched = Self::new(&[]);
-        for (title, thing) in &untouched.things {
-            assert_eq!(self.things.get(title), Some(thing), "{title} was touched");
+        for title in FOREIGN {
+            let owners = &self.things[title].owners;
+            let untouched = owners
+                .iter()
+                .all(|(uid, controller)| uid == STRANGER && *controller);
+            assert!(untouched, "{title} was touched");
         }
-        assert!(self.versions.keys().all(|name| package.contains_key(name)));
+        assert_eq!(self.things["a stranger's"].owners.len(), 1);
     }
 
     /// No downgrade but by a rollback, and no step that no edge allows.
@@ -472,17 +504,37 @@ impl World {
         assert!(succeeded, "{name} goes and no successor runs");
     }
 
+    /// What a version owns is deleted only when no other version that was begun could have it.
+    fn check_nobody_could_have_it(&self, package: &Package, name: Name) {
+        let me = (name, &package[name].version);
+        for (other, found) in &self.versions {
+            let its = (*other, &package[other].version);
+            let able = !found.marked && found.execution != Execution::Absent && *other != name;
+            let related = package[other].edges.lead(me, its) || package[name].edges.lead(its, me);
+            assert!(
+                !(able && related),
+                "{other} could have had what {name} owns: {self:#?}"
+            );
+        }
+    }
+
     /// What the execution of a version, or its operator, does next.
     fn moved(&self, package: &Package, name: Name) -> Vec<World> {
         let mut world = self.clone();
         let living = world.living(name);
         match living.execution {
             Execution::Working => {
-                living.execution = if living.broken {
-                    Execution::Failed
-                } else {
-                    Execution::Ready
-                };
+                if living.broken {
+                    living.execution = Execution::Failed;
+                    return vec![world];
+                }
+                living.execution = Execution::Ready;
+                for event in std::mem::take(&mut world.events) {
+                    match event {
+                        Event::Has(whose, title) if whose == name => world.make(name, title),
+                        other => world.events.push(other),
+                    }
+                }
                 vec![world]
             }
             Execution::Leaving => {
@@ -522,7 +574,7 @@ impl World {
                     (Some((_, false)), _) => adopt(changed, &me.uid),
                     (Some((_, true)), _) => changed.owners.retain(|(uid, _)| *uid != from.uid),
                 }
-                world.check(package);
+                world.check();
                 worlds.push(world);
             }
         }
@@ -535,7 +587,12 @@ impl World {
         match world.events.remove(place) {
             Event::Create(name) => world.create(package, name, None)?,
             Event::CreateAfter(name, gone) => {
-                if !self.gone.contains(gone) || self.versions.contains_key(gone) {
+                // An app type waits until the rollback is over.
+                let named = self
+                    .versions
+                    .values()
+                    .any(|found| found.rollback_of == Some(name));
+                if !self.gone.contains(gone) || self.versions.contains_key(gone) || named {
                     return None;
                 }
                 world.create(package, name, None)?;
@@ -564,14 +621,19 @@ impl World {
             Event::Make(name, title) => {
                 let living = self.versions.get(name)?;
                 (living.execution == Execution::Ready).then_some(())?;
-                let thing = Thing {
-                    owners: vec![(living.uid.clone(), true)],
-                    labelled: true,
-                };
-                world.things.insert(title, thing);
+                world.make(name, title);
             }
+            Event::Has(..) => return None,
         }
         Some(world)
+    }
+
+    fn make(&mut self, name: Name, title: &'static str) {
+        let thing = Thing {
+            owners: vec![(self.versions[name].uid.clone(), true)],
+            labelled: true,
+        };
+        self.things.insert(title, thing);
     }
 
     pub(crate) fn create(
@@ -595,6 +657,7 @@ impl World {
             broken: package[name].broken,
             execution: Execution::Absent,
             written: 0,
+            told: 0,
             replaced: BTreeSet::new(),
             reasserted_for: None,
             rollback_of,
@@ -604,7 +667,7 @@ impl World {
     }
 
     /// All worlds that may come next, without those in which somebody crashed last.
-    fn next(&self, package: &Package) -> (Vec<World>, Vec<World>) {
+    pub(crate) fn next(&self, package: &Package) -> (Vec<World>, Vec<World>) {
         let (mut whole, mut cut) = (Vec::new(), Vec::new());
         for name in self.versions.keys() {
             let mut worlds = self.decided(package, name);
@@ -631,7 +694,7 @@ impl World {
         assert_eq!(living.execution, Execution::Ready);
         assert_eq!(self.deployment.as_ref(), Some(&living.uid), "{self:#?}");
         for (title, thing) in &self.things {
-            if !Self::new(&[]).things.contains_key(title) {
+            if !FOREIGN.contains(title) {
                 let owners = [(living.uid.clone(), true)];
                 assert_eq!(thing.owners, owners, "{title} {self:#?}");
             }
@@ -650,71 +713,60 @@ fn adopt(thing: &mut Thing, uid: &str) {
 }
 
 /// Visits all worlds; those that are at rest go to `at_rest`. A world that is never at rest fails.
-pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World)) -> usize {
-    let mut seen = HashSet::from([start.clone()]);
-    let mut open = vec![start];
-    let mut rests = 0;
-    while let Some(world) = open.pop() {
-        let (whole, cut) = world.next(package);
-        if whole.is_empty() {
-            at_rest(&world);
-            rests += 1;
-        }
-        for next in whole.into_iter().chain(cut) {
-            if seen.insert(next.clone()) {
-                open.push(next);
-            }
-        }
-        assert!(seen.len() < 2_000_000, "too many worlds");
-    }
-    assert!(rests > 0, "it never comes to rest");
-    comes_to_rest(package, &seen);
-    seen.len()
+pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World)) {
+    walk(start, |world| world.next(package), at_rest);
 }
 
-/// From every world, whichever order is taken: no way leads back to where it was.
-fn comes_to_rest(package: &Package, all: &HashSet<World>) {
-    // Worlds are taken away from which only worlds lead that were taken away before; what remains goes in circles.
-    let mut leads: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    let places: std::collections::HashMap<_, _> = all
-        .iter()
-        .enumerate()
-        .map(|(place, world)| (world, place))
-        .collect();
-    let mut left = vec![0; all.len()];
-    let mut done = Vec::new();
-    for (place, world) in all.iter().enumerate() {
-        let next: BTreeSet<_> = world
-            .next(package)
-            .0
-            .iter()
-            .map(|next| places[next])
-            .collect();
-        left[place] = next.len();
-        if next.is_empty() {
-            done.push(place);
+/// Visits whatever follows from a start. `next` gives what follows, and apart from it what follows a crash.
+pub(crate) fn walk<W: Clone + Eq + Hash + Debug>(
+    start: W,
+    next: impl Fn(&W) -> (Vec<W>, Vec<W>),
+    at_rest: impl Fn(&W),
+) {
+    let mut places = HashMap::from([(start.clone(), 0)]);
+    let mut open = vec![start];
+    // By place: the worlds that come before it, and how many come after it, crashes left out.
+    let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut after = vec![0];
+    let mut resting = Vec::new();
+    while let Some(world) = open.pop() {
+        let place = places[&world];
+        let (whole, cut) = next(&world);
+        if whole.is_empty() {
+            at_rest(&world);
+            resting.push(place);
         }
-        for next in next {
-            leads.entry(next).or_default().push(place);
+        after[place] = whole.len();
+        let complete = whole.len();
+        for (number, next) in whole.into_iter().chain(cut).enumerate() {
+            let new = places.len();
+            let next_place = *places.entry(next.clone()).or_insert(new);
+            if next_place == new {
+                before.push(Vec::new());
+                after.push(0);
+                open.push(next);
+            }
+            if number < complete {
+                before[next_place].push(place);
+            }
         }
+        assert!(places.len() < 1_000_000, "too many worlds");
     }
+    // Worlds are taken away from which only worlds lead that were taken away; others go in circles.
     let mut taken = 0;
-    while let Some(place) = done.pop() {
+    while let Some(place) = resting.pop() {
         taken += 1;
-        for before in leads.remove(&place).unwrap_or_default() {
-            left[before] -= 1;
-            if left[before] == 0 {
-                done.push(before);
+        for before in std::mem::take(&mut before[place]) {
+            after[before] -= 1;
+            if after[before] == 0 {
+                resting.push(before);
             }
         }
     }
-    let circling = || {
-        let mut circling = all.iter().enumerate().filter(|(place, _)| left[*place] > 0);
-        circling.next().map(|(_, world)| world)
-    };
+    let circling = || places.iter().find(|(_, place)| after[**place] > 0);
     assert_eq!(
         taken,
-        all.len(),
+        places.len(),
         "it goes round and round: {:#?}",
         circling()
     );

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kube::api::{Patch, PatchParams};
 use landform_api::catalog::app_type::{AppTypeStatus, Installed};
 use landform_api::catalog::operator_version::OperatorVersionSpec;
 use landform_api::catalog::{self, AppTypePhase, keys};
@@ -155,12 +156,14 @@ impl Act<'_> {
                 Ok(())
             }
             Action::ForgetRollback => {
-                let edited = self.context.edit_metadata(|metadata| {
-                    if let Some(annotations) = &mut metadata.annotations {
-                        annotations.remove(keys::ROLLBACK);
-                    }
-                });
-                edited.await.map(drop)
+                let patch = Patch::Merge(json!({
+                    "metadata": {"annotations": {keys::ROLLBACK: null}},
+                    "spec": {"approved": null},
+                }));
+                let name = self.world.metadata.name.as_deref().unwrap_or_default();
+                let parameters = PatchParams::default();
+                self.context.api().patch(name, &parameters, &patch).await?;
+                Ok(())
             }
             Action::DeleteDefinitions(names) => {
                 let api = objects::definitions(&client);
