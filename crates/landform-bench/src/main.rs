@@ -1,6 +1,6 @@
 //! `landform-bench`: measures the real binary, beside a real etcd on the same disk.
 //!
-//! Reading order: `api.rs`, `gc.rs`, `engine/` and `landscape/` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
+//! Reading order: `api.rs`, `gc.rs`, `engine/`, `landscape/` and `catalog/` are whole benchmarks in order; `process.rs`, `server.rs` and `etcd.rs`
 //! start what is measured; `client.rs` and `load.rs` drive it; `disk.rs`, `writes.rs`, `reads.rs`,
 //! `watches.rs` and `memory.rs` each measure one thing; `report.rs` judges and writes it down.
 
@@ -11,6 +11,7 @@
 )]
 
 mod api;
+mod catalog;
 mod client;
 mod disk;
 mod engine;
@@ -44,6 +45,8 @@ struct Cli {
 enum Benchmark {
     /// The API server on its embedded store, beside etcd.
     Api(api::Arguments),
+    /// A real catalog: loaded, walked and resolved.
+    Catalog(catalog::Arguments),
     /// The engine: its machine alone, and through the whole stack.
     Engine(engine::Arguments),
     /// The garbage collector: fans, chains and trees.
@@ -73,6 +76,7 @@ impl Benchmark {
     fn is_quick(&self) -> bool {
         match self {
             Self::Api(arguments) => arguments.quick,
+            Self::Catalog(arguments) => arguments.quick,
             Self::Engine(arguments) => arguments.quick,
             Self::Gc(arguments) => arguments.quick,
             Self::Landscape(arguments) => arguments.quick,
@@ -82,6 +86,7 @@ impl Benchmark {
     async fn measure(&self) -> Outcome {
         match self {
             Self::Api(arguments) => api::run(arguments).await,
+            Self::Catalog(arguments) => catalog::run(arguments).await,
             Self::Engine(arguments) => engine::run(arguments).await,
             Self::Gc(arguments) => gc::run(arguments).await,
             Self::Landscape(arguments) => landscape::run(arguments).await,

@@ -58,10 +58,20 @@ impl Figure {
 
 /// A document with one of its sections replaced, or added at its end.
 pub(crate) fn with_section(document: &str, title: &str, command: &str, text: &str) -> String {
+    let introduction =
+        format!("Written by `{command}`: through the API, on the embedded store with fsync on.");
+    with_introduced_section(document, title, &introduction, text)
+}
+
+/// The same for a section that isn't about the API.
+pub(crate) fn with_introduced_section(
+    document: &str,
+    title: &str,
+    introduction: &str,
+    text: &str,
+) -> String {
     let heading = format!("\n## {title}\n");
-    let section = format!(
-        "{heading}\nWritten by `{command}`: through the API, on the embedded store with fsync on.\n\n{text}"
-    );
+    let section = format!("{heading}\n{introduction}\n\n{text}");
     let Some(start) = document.find(&heading) else {
         return format!("{}\n{section}", document.trim_end());
     };

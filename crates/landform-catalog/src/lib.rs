@@ -2,17 +2,19 @@
 //!
 //! This crate is pure. In reading order: [`model`] is a catalog's content after it was read; [`range`]
 //! and [`edges`] say what versions mean and which one may replace which; [`index`] joins several
-//! catalogs by priority; [`graph`] walks channels; `resolve` chooses versions that fit together, or says
-//! why none do; [`read`] makes the model from the formats that exist in the wild;
-//! [`describe`] answers people.
+//! catalogs by priority; [`graph`] walks channels; [`resolve`] chooses versions that fit together, or says
+//! why none do; [`read`] makes the model from the formats that exist in the wild, and its `from_path` is the
+//! only function here that looks at a disk; [`describe`] answers people.
 
 pub mod describe;
 pub mod edges;
+pub mod facts;
 pub mod graph;
 pub mod index;
 pub mod model;
 pub mod range;
 pub mod read;
+pub mod resolve;
 #[cfg(test)]
 mod testing;
 
