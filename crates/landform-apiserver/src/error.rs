@@ -197,17 +197,15 @@ impl ApiError {
         .about(group, resource, name)
     }
 
-    /// 403 for an operation that this object doesn't allow.
+    /// 403 for something that isn't allowed, on an object or (without a name) on a resource.
     #[must_use]
     pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Self {
-        Self::new(
-            Reason::Forbidden,
-            format!(
-                "{} \"{name}\" is forbidden: {why}",
-                qualified(resource, group)
-            ),
-        )
-        .about(group, resource, name)
+        let mut what = qualified(resource, group);
+        if !name.is_empty() {
+            what = format!("{what} \"{name}\"");
+        }
+        let message = format!("{what} is forbidden: {why}");
+        Self::new(Reason::Forbidden, message).about(group, resource, name)
     }
 
     /// 422 with a cause for each field.

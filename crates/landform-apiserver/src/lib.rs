@@ -1,9 +1,9 @@
 //! The Kubernetes API for any kind, generic over a store.
 //!
-//! The way of a request: [`server`] checks who asks and how much is under way, [`request`] takes path,
-//! query, headers and body apart, [`verbs`] carries it out on [`registry`]'s kinds, and the store keeps
-//! the result. Objects are data ([`object`]): one way for every kind, with a schema for its fields and
-//! a few rules of its own ([`kinds`]) where Kubernetes has them.
+//! The way of a request: [`server`] knows who asks ([`identity`], [`tokens`]) and how much is under way,
+//! [`rbac`] says whether they may, [`request`] takes path, query, headers and body apart, [`verbs`] carries it
+//! out on [`registry`]'s kinds, and the store keeps the result. Objects are data ([`object`]): one way for
+//! every kind, with a schema for its fields and a few rules of its own ([`kinds`]) where Kubernetes has them.
 //!
 //! # Guarantees
 //! - A write is acknowledged only after the store has made it durable; it is whole or not at all.
@@ -15,22 +15,27 @@ pub mod body;
 mod discovery;
 pub mod environment;
 pub mod error;
+mod identity;
 mod kinds;
 mod lifecycle;
 mod local;
 mod metrics;
 mod object;
+mod rbac;
 mod registry;
 mod request;
 mod respond;
 mod selector;
 mod server;
 mod table;
+mod tokens;
 mod verbs;
 mod view;
 
 pub use body::Body;
+pub use identity::{AUTHENTICATED, Identity, MASTERS};
 pub use local::LocalService;
 pub use request::query::Query;
-pub use server::{ApiServer, Config, Identity};
+pub use server::{ApiServer, Config};
+pub use tokens::{StaticToken, TokenKey, TokenKeyError};
 pub use view::View;

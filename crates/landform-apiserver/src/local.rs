@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use http::{Request, Response};
 
 use crate::body::Body;
-use crate::server::{ApiServer, Identity};
+use crate::identity::Identity;
+use crate::server::ApiServer;
 
 /// A tower `Service` whose requests are made by one identity. `kube::Client::new` takes it.
 #[derive(Clone)]

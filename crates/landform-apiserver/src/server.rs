@@ -23,32 +23,15 @@ use tokio_util::sync::CancellationToken;
 use crate::body::Body;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::{ApiError, Reason, Result};
+use crate::identity::Identity;
 use crate::metrics::Metrics;
+use crate::rbac::{Ask, Follower};
 use crate::registry::Registry;
 use crate::request::decode::BODY_BYTES;
 use crate::request::path::{self, Target};
 use crate::request::query::Query;
 use crate::respond;
-
-/// Who makes a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The user's name.
-    pub user: String,
-    /// The user's groups.
-    pub groups: Vec<String>,
-}
-
-impl Identity {
-    /// A part of the server itself.
-    #[must_use]
-    pub fn internal() -> Self {
-        Self {
-            user: "system:landform".into(),
-            groups: vec!["system:masters".into()],
-        }
-    }
-}
+use crate::tokens::{StaticToken, TokenKey, Tokens};
 
 /// Limits and timings.
 #[derive(Clone, Debug)]
@@ -69,6 +52,11 @@ pub struct Config {
     pub address: String,
     /// The certificate that the server's own can be checked with; namespaces carry it.
     pub ca_certificate: Option<String>,
+    /// Tokens that are not of service accounts.
+    pub static_tokens: Vec<StaticToken>,
+    /// Signs the tokens of service accounts. Without one they are signed by a key that nobody else has, and
+    /// are worth nothing after a restart.
+    pub token_key: Option<Arc<TokenKey>>,
 }
 
 impl Default for Config {
@@ -82,6 +70,8 @@ impl Default for Config {
             delete_patience: Duration::from_millis(500),
             address: "127.0.0.1:7443".into(),
             ca_certificate: None,
+            static_tokens: Vec::new(),
+            token_key: None,
         }
     }
 }
@@ -101,6 +91,8 @@ pub(crate) struct Shared {
     pub(crate) openapi: crate::discovery::OpenApiCache,
     pub(crate) recent_lines: crate::verbs::RecentLines,
     pub(crate) views: crate::view::Views,
+    pub(crate) rules: Follower,
+    pub(crate) tokens: Tokens,
     /// Writes of definitions happen one after the other: each changes the set of kinds.
     pub(crate) definitions: Mutex<()>,
     /// Owners that writes under way are about to add.
@@ -152,6 +144,8 @@ impl ApiServer {
                 openapi: crate::discovery::OpenApiCache::default(),
                 recent_lines: crate::verbs::RecentLines::default(),
                 views: crate::view::Views::default(),
+                rules: Follower::default(),
+                tokens: Tokens::default(),
                 definitions: Mutex::new(()),
                 announced_owners: crate::verbs::Announced::default(),
                 stopping: CancellationToken::new(),
@@ -159,6 +153,7 @@ impl ApiServer {
         };
         server.load_definitions().await?;
         server.ensure_namespaces().await?;
+        server.ensure_rules().await?;
         Ok(server)
     }
 
@@ -234,6 +229,14 @@ impl ApiServer {
         };
         // A watch holds its place only while it starts.
         let _place = lane.try_acquire().map_err(|_| too_many_requests())?;
+        let identity = self.acting(identity, &parts.headers).await?;
+        let view = self.view(parts.uri.path());
+        if !identity.is_master() {
+            let view = view.as_ref().map(|(_, name, _)| *name);
+            let path = parts.uri.path();
+            let ask = Ask::of(&parts.method, &target, path, &query, is_watch, view);
+            self.authorize(&identity, &ask).await?;
+        }
         let body = read_body(body).await?;
         let call = Call {
             method: parts.method,
@@ -248,10 +251,9 @@ impl ApiServer {
                     .retry_after(1),
             );
         }
-        let view = self.view(parts.uri.path());
         let work = async {
             match &view {
-                Some((view, rest)) => self.read_view(&call, &**view, rest).await,
+                Some((view, _, rest)) => self.read_view(&call, &**view, rest).await,
                 None => self.dispatch(&call, target, is_watch).await,
             }
         };
@@ -352,7 +354,7 @@ fn too_large() -> ApiError {
 fn unauthorized() -> ApiError {
     ApiError::new(
         Reason::Unauthorized,
-        "Unauthorized: send the bearer token or the client certificate of the kubeconfig that `landform serve` wrote",
+        "Unauthorized: send the bearer token or the client certificate of the kubeconfig that `landform serve` wrote, or the token of a service account that is there and has not expired",
     )
 }
 

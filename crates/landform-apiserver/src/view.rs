@@ -17,6 +17,8 @@ use crate::request::query::Query;
 use crate::respond;
 use crate::server::{ApiServer, Call};
 
+/// The group that views are mounted in. Rights to them are rights to resources of it, named as they are.
+pub(crate) const GROUP: &str = "landform.dev";
 /// The group and version that views are mounted in.
 const PREFIX: &str = "/apis/landform.dev/v1alpha1/";
 
@@ -42,13 +44,13 @@ impl ApiServer {
         views.push((name, view));
     }
 
-    /// The view that a path leads to, and the rest of the path.
-    pub(crate) fn view<'p>(&self, path: &'p str) -> Option<(Arc<dyn View>, &'p str)> {
+    /// The view that a path leads to, its name, and the rest of the path.
+    pub(crate) fn view<'p>(&self, path: &'p str) -> Option<(Arc<dyn View>, &'static str, &'p str)> {
         let rest = path.strip_prefix(PREFIX)?;
         let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
         let views = self.shared.views.0.read();
         let found = views.iter().find(|(known, _)| *known == name);
-        found.map(|(_, view)| (view.clone(), rest))
+        found.map(|(name, view)| (view.clone(), *name, rest))
     }
 
     pub(crate) async fn read_view(

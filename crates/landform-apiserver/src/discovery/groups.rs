@@ -149,14 +149,17 @@ fn parts(resource: &Resource) -> Vec<(&'static str, &str, &str, &str)> {
     if resource.status {
         parts.push(("status", own.0, own.1, own.2));
     }
+    if resource.is_service_accounts() {
+        parts.push(("token", "authentication.k8s.io", "v1", "TokenRequest"));
+    }
     parts
 }
 
 fn part_verbs(part: &str) -> Vec<&'static str> {
-    if part == "finalize" {
-        vec!["update"]
-    } else {
-        PART_VERBS.to_vec()
+    match part {
+        "finalize" => vec!["update"],
+        "token" => vec!["create"],
+        _ => PART_VERBS.to_vec(),
     }
 }
 

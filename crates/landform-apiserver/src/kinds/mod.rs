@@ -7,6 +7,7 @@ mod config;
 pub mod definition;
 pub mod event;
 mod namespace;
+mod rbac;
 mod workload;
 
 use landform_api::FieldError;
@@ -43,6 +44,10 @@ pub fn rules_of(group: &str, kind: &str) -> &'static dyn KindRules {
         ("apps", "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet") => {
             &workload::SelectorRules
         }
+        (crate::rbac::GROUP, "Role") => &rbac::RoleRules { in_cluster: false },
+        (crate::rbac::GROUP, "ClusterRole") => &rbac::RoleRules { in_cluster: true },
+        (crate::rbac::GROUP, "RoleBinding") => &rbac::BindingRules { in_cluster: false },
+        (crate::rbac::GROUP, "ClusterRoleBinding") => &rbac::BindingRules { in_cluster: true },
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &definition::DefinitionRules,
         _ => &Plain,
     }

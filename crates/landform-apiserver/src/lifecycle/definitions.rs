@@ -7,16 +7,10 @@ use super::is_settled;
 use crate::error::Result;
 use crate::object::rules::Part;
 use crate::object::{Object, meta};
-use crate::request::query::FieldValidation;
 use crate::server::ApiServer;
 use crate::verbs::Change;
 use crate::verbs::Place;
 use crate::verbs::write::WriteOptions;
-
-const WRITE: WriteOptions = WriteOptions {
-    dry_run: false,
-    validation: FieldValidation::Ignore,
-};
 
 impl ApiServer {
     pub(super) async fn look_at_definition(&self, definition: &Object) -> Result<()> {
@@ -34,20 +28,26 @@ impl ApiServer {
             name: Some(name.clone()),
         };
         let result = self
-            .modify(&place, Part::Main, &WRITE, Vec::new(), |_, record| {
-                let stored = crate::verbs::write::decoded(record)?;
-                let mut object = stored.clone();
-                if meta::is_marked(&object) {
-                    meta::remove_finalizer(&mut object, FINALIZER_CRD);
-                } else {
-                    self.settle(&place.resource, &mut object);
-                }
-                Ok(if object == stored {
-                    Change::Keep
-                } else {
-                    Change::Marked(object)
-                })
-            })
+            .modify(
+                &place,
+                Part::Main,
+                &WriteOptions::OWN,
+                Vec::new(),
+                |_, record| {
+                    let stored = crate::verbs::write::decoded(record)?;
+                    let mut object = stored.clone();
+                    if meta::is_marked(&object) {
+                        meta::remove_finalizer(&mut object, FINALIZER_CRD);
+                    } else {
+                        self.settle(&place.resource, &mut object);
+                    }
+                    Ok(if object == stored {
+                        Change::Keep
+                    } else {
+                        Change::Marked(object)
+                    })
+                },
+            )
             .await;
         match result {
             Ok(_) => {}

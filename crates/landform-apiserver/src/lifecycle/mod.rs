@@ -24,6 +24,8 @@ use crate::server::ApiServer;
 enum Item {
     Namespace(String),
     Definition(String),
+    /// All ClusterRoles that gather the rules of others.
+    GatheredRoles,
 }
 
 /// What waits to be looked at, each item once.
@@ -113,11 +115,15 @@ impl ApiServer {
         for name in self.names_in(&self.definitions()).await? {
             queue.push(Item::Definition(name));
         }
+        queue.push(Item::GatheredRoles);
         Ok(())
     }
 
     fn queue_what_moved(&self, event: &Event, queue: &mut Queue) {
         let key = &event.record.key;
+        if key.bucket == self.builtin(crate::rbac::GROUP, "clusterroles").bucket {
+            queue.push(Item::GatheredRoles);
+        }
         if key.bucket == self.namespaces().bucket {
             queue.push(Item::Namespace(key.name.to_string()));
         } else if key.bucket == self.definitions().bucket {
@@ -141,6 +147,7 @@ impl ApiServer {
         let (resource, name) = match item {
             Item::Namespace(name) => (self.namespaces(), name),
             Item::Definition(name) => (self.definitions(), name),
+            Item::GatheredRoles => return self.write_gathered().await,
         };
         let key = resource.key("", name);
         let Some(record) = self.shared.store.get(&key).await? else {
@@ -150,6 +157,7 @@ impl ApiServer {
         match item {
             Item::Namespace(_) => self.look_at_namespace(&object).await,
             Item::Definition(_) => self.look_at_definition(&object).await,
+            Item::GatheredRoles => Ok(()),
         }
     }
 }

@@ -8,7 +8,6 @@ use super::is_settled;
 use crate::error::Result;
 use crate::object::rules::Part;
 use crate::object::{Object, meta};
-use crate::request::query::FieldValidation;
 use crate::server::ApiServer;
 use crate::verbs::Change;
 use crate::verbs::Place;
@@ -20,11 +19,6 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 pub(crate) const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-public"];
 /// Where clients in a namespace find the server's CA.
 const CA_CONFIG_MAP: &str = "kube-root-ca.crt";
-
-const WRITE: WriteOptions = WriteOptions {
-    dry_run: false,
-    validation: FieldValidation::Ignore,
-};
 
 impl ApiServer {
     /// Creates the namespaces that every server has.
@@ -89,7 +83,7 @@ impl ApiServer {
         let conditions = remaining(&left, &failures);
         let now = self.now();
         let result = self
-            .modify(&place, part, &WRITE, Vec::new(), |shown, _| {
+            .modify(&place, part, &WriteOptions::OWN, Vec::new(), |shown, _| {
                 let mut object = shown.clone();
                 if done {
                     drop_own_finalizer(&mut object);

@@ -152,4 +152,10 @@ impl Resource {
     pub fn is_namespaces(&self) -> bool {
         self.group.is_empty() && self.plural == "namespaces"
     }
+
+    /// Whether its objects are service accounts, which have tokens.
+    #[must_use]
+    pub fn is_service_accounts(&self) -> bool {
+        self.group.is_empty() && self.plural == "serviceaccounts"
+    }
 }

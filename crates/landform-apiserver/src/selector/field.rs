@@ -61,6 +61,14 @@ impl FieldSelector {
             .map(|requirement| requirement.value.as_str())
     }
 
+    /// The one name that a selector's text demands, whatever else it says and whether or not it is valid.
+    #[must_use]
+    pub fn name_in(text: Option<&str>) -> Option<String> {
+        let parts = split_unescaped(text?);
+        let requirements = parts.iter().filter_map(|part| parse_one(part)).collect();
+        Self(requirements).demanded_name().map(str::to_owned)
+    }
+
     /// Whether only name and namespace are looked at, which a key tells without the object.
     #[must_use]
     pub fn only_needs_key(&self) -> bool {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::error::{ApiError, Result};
 use crate::object::names::{is_label_value, is_qualified_name};
 
@@ -236,6 +238,40 @@ fn value(text: &str) -> Result<String, String> {
 fn whole_number(text: &str) -> Result<i64, String> {
     text.parse()
         .map_err(|_| format!("{text:?} is not a whole number"))
+}
+
+/// A selector as text: it is one already, or it is an object with matchLabels and matchExpressions.
+#[must_use]
+pub fn selector_text(selector: &Value) -> String {
+    if let Some(text) = selector.as_str() {
+        return text.to_owned();
+    }
+    let mut parts: Vec<String> = selector["matchLabels"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    for expression in selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        let key = expression["key"].as_str().unwrap_or_default();
+        let values: Vec<&str> = expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        parts.push(match expression["operator"].as_str() {
+            Some("In") => format!("{key} in ({})", values.join(",")),
+            Some("NotIn") => format!("{key} notin ({})", values.join(",")),
+            Some("DoesNotExist") => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    parts.join(",")
 }
 
 #[cfg(test)]

@@ -4,4 +4,4 @@ pub mod field;
 pub mod label;
 
 pub use field::FieldSelector;
-pub use label::LabelSelector;
+pub use label::{LabelSelector, selector_text};

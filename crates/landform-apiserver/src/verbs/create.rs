@@ -13,7 +13,6 @@ use crate::environment::generated_name;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, meta, rules};
 use crate::registry::Resource;
-use crate::request::query::FieldValidation;
 use crate::server::{ApiServer, Call};
 
 /// A generated name that is taken is tried again so often.
@@ -77,10 +76,7 @@ impl ApiServer {
             namespace: namespace.to_owned(),
             name: None,
         };
-        let options = WriteOptions {
-            dry_run: false,
-            validation: FieldValidation::Ignore,
-        };
+        let options = WriteOptions::OWN;
         match self
             .create_object(&place, object, &options, Vec::new())
             .await
@@ -141,6 +137,8 @@ impl ApiServer {
         if !errors.is_empty() {
             return Err(place.invalid(meta::name(object), &errors));
         }
+        self.refuse_escalation(place, options.limited.as_ref(), object, None)
+            .await?;
         self.settle(resource, object);
         let key = resource.key(&place.namespace, meta::name(object));
         let value = write::encoded(place, object)?;

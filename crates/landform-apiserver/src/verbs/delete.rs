@@ -25,7 +25,7 @@ use crate::object::rules::Part;
 use crate::object::{Object, meta};
 use crate::request::accept;
 use crate::request::decode::{self, BodyForm};
-use crate::request::query::{FieldValidation, dry_run};
+use crate::request::query::dry_run;
 use crate::respond;
 use crate::server::{ApiServer, Call};
 
@@ -238,7 +238,7 @@ impl ApiServer {
         }
         let write = WriteOptions {
             dry_run: options.dry_run,
-            validation: FieldValidation::Ignore,
+            ..WriteOptions::OWN
         };
         let now = self.now();
         let mut seen = None;

@@ -80,7 +80,7 @@ impl ApiServer {
         path: ObjectsPath,
         is_watch: bool,
     ) -> Result<Response<Body>> {
-        if let Some(response) = self.review(call, &path)? {
+        if let Some(response) = self.review(call, &path).await? {
             return Ok(response);
         }
         let resource = self
@@ -100,6 +100,9 @@ impl ApiServer {
             }
             (Some("scale"), Some(_)) if place.resource.scale.is_some() => {
                 self.scale(call, &place).await
+            }
+            (Some("token"), Some(_)) if place.resource.is_service_accounts() => {
+                self.issue_token(call, &place).await
             }
             _ => Err(ApiError::no_such_path()),
         }
@@ -155,7 +158,7 @@ fn place(resource: Arc<Resource>, path: &ObjectsPath) -> Result<Place> {
     })
 }
 
-fn not_allowed(method: &Method, what: &str) -> ApiError {
+pub(crate) fn not_allowed(method: &Method, what: &str) -> ApiError {
     ApiError::new(
         Reason::MethodNotAllowed,
         format!("{method} is not possible on {what}"),

@@ -13,6 +13,7 @@ use crate::object::rules::Part;
 use crate::object::{Object, meta};
 use crate::registry::Scale;
 use crate::respond;
+use crate::selector::selector_text;
 use crate::server::{ApiServer, Call};
 
 /// What a request makes of a scale.
@@ -146,37 +147,4 @@ fn scale_of(object: &Object, paths: &Scale) -> Value {
         "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
         "spec": {"replicas": number(&paths.spec_replicas)}, "status": status,
     })
-}
-
-/// A selector as text: it is one already, or it is an object with matchLabels and matchExpressions.
-fn selector_text(selector: &Value) -> String {
-    if let Some(text) = selector.as_str() {
-        return text.to_owned();
-    }
-    let mut parts: Vec<String> = selector["matchLabels"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-        .collect();
-    for expression in selector["matchExpressions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
-        let key = expression["key"].as_str().unwrap_or_default();
-        let values: Vec<&str> = expression["values"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        parts.push(match expression["operator"].as_str() {
-            Some("In") => format!("{key} in ({})", values.join(",")),
-            Some("NotIn") => format!("{key} notin ({})", values.join(",")),
-            Some("DoesNotExist") => format!("!{key}"),
-            _ => key.to_owned(),
-        });
-    }
-    parts.join(",")
 }

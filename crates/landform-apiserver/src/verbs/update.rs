@@ -92,6 +92,8 @@ impl ApiServer {
                     if !errors.is_empty() {
                         return Err(place.invalid(place.name(), &errors));
                     }
+                    self.refuse_escalation(place, options.limited.as_ref(), &object, Some(&old))
+                        .await?;
                     announced = self.refuse_owner_cycle(place, &object, &old).await?;
                     self.settle(resource, &mut object);
                     rules::count_generation(&mut object, &old);

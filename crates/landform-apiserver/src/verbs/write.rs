@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{Place, check_kind};
 use crate::environment::timestamp;
 use crate::error::{ApiError, Reason, Result};
+use crate::identity::Identity;
 use crate::kinds::{definition, event};
 use crate::object::{Object, encode, meta, rules};
 use crate::registry::{Origin, Presentation, Resource, from_definition};
@@ -21,14 +22,24 @@ pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     /// What is done about unknown and duplicate fields.
     pub(crate) validation: FieldValidation,
+    /// Who may grant only what they have; none for those who may do everything.
+    pub(crate) limited: Option<Identity>,
 }
 
 impl WriteOptions {
+    /// Those of the server's own writes.
+    pub(crate) const OWN: Self = Self {
+        dry_run: false,
+        validation: FieldValidation::Ignore,
+        limited: None,
+    };
+
     /// Reads them from the query.
     pub(crate) fn from_call(call: &Call) -> Result<Self> {
         Ok(Self {
             dry_run: call.query.dry_run()?,
             validation: FieldValidation::from_query(&call.query)?,
+            limited: (!call.identity.is_master()).then(|| call.identity.clone()),
         })
     }
 }

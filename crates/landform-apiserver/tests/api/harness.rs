@@ -70,11 +70,24 @@ impl Api {
         let server = ApiServer::start(store.clone() as Arc<dyn Store>, config)
             .await
             .unwrap();
+        Self::of(server, store)
+    }
+
+    /// A client of a server, as the server itself.
+    pub(crate) fn of(server: ApiServer, store: Arc<MemoryStore>) -> Self {
         let service = LocalService::new(server.clone(), Identity::internal());
         Self {
             server,
             store,
             service,
+        }
+    }
+
+    /// A client of the same server, as somebody else.
+    pub(crate) fn by(&self, who: Identity) -> Self {
+        Self {
+            service: LocalService::new(self.server.clone(), who),
+            ..self.clone()
         }
     }
 

@@ -7,6 +7,7 @@
     reason = "a test that can't go on fails"
 )]
 
+mod access;
 mod bodies;
 mod custom;
 mod deletion;
@@ -19,5 +20,6 @@ mod namespaces;
 mod owners;
 mod patches;
 mod subresources;
+mod tokens;
 mod views;
 mod watches;

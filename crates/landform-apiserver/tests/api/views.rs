@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::Api;
 
-struct Echo;
+pub(crate) struct Echo;
 
 impl View for Echo {
     fn read<'a>(

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::access::Access;
 use crate::local::{Files, Hidden};
 
 /// All of it.
@@ -45,6 +46,9 @@ pub(crate) struct Launch {
     pub(crate) environment: Hidden<BTreeMap<String, String>>,
     pub(crate) working_directory: Option<String>,
     pub(crate) files: Files,
+    /// Left out of the hash when there is none, so that it is what it was before there was access.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) access: Option<Access>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,9 @@ use super::record::{Instance, Item};
 use crate::DeployError;
 use crate::local::{Identity, MARK, StartLock, environment, private_directory, write_all};
 
+/// The variable that tells clients of the API where their configuration is.
+pub(crate) const KUBECONFIG: &str = "KUBECONFIG";
+
 /// A process that was just started.
 pub(crate) struct Launched {
     pub(crate) instance: Instance,
@@ -110,6 +113,9 @@ pub(crate) fn command(
         .current_dir(directory)
         .stdin(Stdio::null())
         .process_group(0);
+    if let Some(access) = &launch.access {
+        command.env(KUBECONFIG, access.kubeconfig(&item.directory));
+    }
     Ok(command)
 }
 

@@ -3,10 +3,12 @@
 //! A process goes on when Landform ends, and is taken up again when it starts. `docs/deployers/process.md` has the
 //! configuration.
 //!
+//! - `access` gives it a kubeconfig of its own;
 //! - `config` is what people write and `read` reads, `record` what is noted on disk, `launch` starts a process;
 //! - `supervisor` looks after one, `logs` after its output;
 //! - `readiness` and `exports` ask it; `rollout` puts all of that in order.
 
+mod access;
 mod config;
 mod exports;
 mod launch;
@@ -24,12 +26,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::{DeployError, Deployed, Deployer, Job, Kept};
+pub use access::ApiAddress;
+use access::Renew;
 use config::Configuration;
 use record::Item;
 use rollout::Slot;
@@ -38,6 +43,7 @@ use supervisor::Notify;
 /// Deploys processes.
 pub struct ProcessDeployer {
     directory: PathBuf,
+    api: Option<ApiAddress>,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
 }
 
@@ -53,8 +59,45 @@ impl ProcessDeployer {
         let directory = std::path::absolute(&directory).unwrap_or(directory);
         Self {
             directory,
+            api: None,
             slots: Mutex::new(HashMap::new()),
         }
+    }
+
+    /// Processes may have access to the API, which they reach here.
+    #[must_use]
+    pub fn with_api(mut self, api: ApiAddress) -> Self {
+        self.api = Some(api);
+        self
+    }
+
+    fn configuration(job: &Job<'_>) -> Result<Configuration, DeployError> {
+        let mut configuration = Configuration::read(job.spec.config.as_ref())?;
+        if let Some(access) = &mut configuration.launch.access
+            && access.namespace.is_empty()
+        {
+            job.name().0.clone_into(&mut access.namespace);
+        }
+        Ok(configuration)
+    }
+
+    /// Makes sure that the process can reach the API, if it wants to; says when to look again.
+    async fn access(
+        &self,
+        job: &Job<'_>,
+        item: &Item,
+        configuration: &Configuration,
+        renew: Renew,
+    ) -> Result<Option<Duration>, DeployError> {
+        let Some(access) = &configuration.launch.access else {
+            return Ok(None);
+        };
+        let Some(api) = &self.api else {
+            let message = "config.access: this deployer was not told where the API is; run the item with `landform serve` or `landform engine`, or leave the field out";
+            return Err(DeployError::configuration("NoApiAddress", message));
+        };
+        let ensured = access::ensure(job, &item.directory, access, api, renew).await?;
+        Ok(Some(ensured))
     }
 
     fn path(&self, uid: &str) -> Result<PathBuf, DeployError> {
@@ -108,18 +151,23 @@ impl Deployer for ProcessDeployer {
 
     fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
         Box::pin(async move {
-            let configuration = Configuration::read(job.spec.config.as_ref())?;
+            let configuration = Self::configuration(job)?;
             let slot = self.slot(job.uid())?;
             if job.status.provider_status.is_none() {
                 job.remember(&json!({"log": slot.item.log()})).await?;
             }
+            let keep_after = self
+                .access(job, &slot.item, &configuration, Renew::Always)
+                .await?;
+            let access = configuration.launch.access.clone();
             let report = job
                 .or_cancelled(slot.deploy(configuration, notify(job)))
                 .await??;
+            access::forget_others(&slot.item.directory, access.as_ref());
             Ok(Deployed {
                 provider_status: Some(report.provider_status()),
                 exports: (!report.exports.is_empty()).then_some(report.exports),
-                keep_after: None,
+                keep_after,
             })
         })
     }
@@ -134,16 +182,22 @@ impl Deployer for ProcessDeployer {
 
     fn keep<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Kept, DeployError>> {
         Box::pin(async move {
-            let configuration = Configuration::read(job.spec.config.as_ref())?;
+            let configuration = Self::configuration(job)?;
             let slot = self.slot(job.uid())?;
             let kept = job
-                .or_cancelled(slot.keep(configuration, notify(job)))
+                .or_cancelled(slot.keep(configuration.clone(), notify(job)))
                 .await??;
             let status = slot.provider_status();
             if kept == Kept::Fine && status.is_some() && status != job.status.provider_status {
                 job.remember(&status.unwrap_or_default()).await?;
             }
-            Ok(kept)
+            if kept != Kept::Fine {
+                return Ok(kept);
+            }
+            let renewal = self
+                .access(job, &slot.item, &configuration, Renew::WhenDue)
+                .await?;
+            Ok(renewal.map_or(Kept::Fine, Kept::Again))
         })
     }
 

@@ -8,9 +8,11 @@ use regex::Regex;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use super::access::Access;
 use super::config::{
     Configuration, Export, Launch, Logs, Policy, Probe, Readiness, Replace, Restart, Stop,
 };
+use super::launch::KUBECONFIG;
 use crate::DeployError;
 use crate::local::{Field, Hidden, is_inside, read_command, read_environment, read_files};
 
@@ -39,6 +41,7 @@ impl Configuration {
             "logs",
             "exports",
             "replace",
+            "access",
         ])?;
         let readiness = root
             .get("readiness")
@@ -70,9 +73,16 @@ fn read_launch(root: &Field<'_>) -> Result<Launch, DeployError> {
             return Err(field.problem("must be absolute, or relative and without '..'"));
         }
     }
+    let access = root.get("access").map(|field| Access::read(&field));
+    let access = access.transpose()?;
+    let environment = read_environment(root.get("env"))?;
+    if access.is_some() && environment.0.contains_key(KUBECONFIG) {
+        return Err(root.problem("env.KUBECONFIG is set by Landform when there is access"));
+    }
     Ok(Launch {
         command: read_command(root)?,
-        environment: read_environment(root.get("env"))?,
+        environment,
+        access,
         working_directory: working_directory
             .map(|field| field.text().map(str::to_owned))
             .transpose()?,
@@ -297,6 +307,22 @@ mod tests {
         };
         let table = [
             (json!({}), "config: command is missing"),
+            (
+                with("access", json!({})),
+                "config.access: serviceAccount is missing",
+            ),
+            (
+                with("access", json!({"serviceAccount": "../x"})),
+                "config.access.serviceAccount: must be a name",
+            ),
+            (
+                with("access", json!({"serviceAccount": "x", "namespace": "a/b"})),
+                "config.access.namespace: must be a name",
+            ),
+            (
+                json!({"command": ["x"], "env": {"KUBECONFIG": "a"}, "access": {"serviceAccount": "x"}}),
+                "config: env.KUBECONFIG is set by Landform",
+            ),
             (json!({"command": []}), "config.command: names no program"),
             (json!("x"), "config: must be an object"),
             (

@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) engine: Engine,
+    pub(crate) server: ApiServer,
 }
 
 impl World {
@@ -29,13 +30,17 @@ impl World {
         let server = ApiServer::start(Arc::new(MemoryStore::new()), Config::default());
         let server = server.await.unwrap();
         tokio::spawn(server.clone().keep_house());
-        let service = LocalService::new(server, Identity::internal());
+        let service = LocalService::new(server.clone(), Identity::internal());
         let client = Client::new(service, "default");
         for definition in definition::definitions() {
             definitions::install(&client, &definition).await.unwrap();
         }
         let engine = Self::engine(&client, items);
-        Self { client, engine }
+        Self {
+            client,
+            engine,
+            server,
+        }
     }
 
     fn engine(client: &Client, items: DeployItems) -> Engine {

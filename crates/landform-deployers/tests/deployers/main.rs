@@ -6,6 +6,7 @@
     reason = "a test that can't go on fails"
 )]
 
+mod access;
 mod contract;
 mod harness;
 mod local;

@@ -5,6 +5,7 @@
     reason = "a helper fails the test it helps"
 )]
 
+mod access;
 mod blueprint_command;
 mod custom_resources;
 mod deployer_python;

@@ -12,7 +12,7 @@ use crate::assert_contains;
 const PORTS: [&str; 4] = ["7401", "7402", "7403", "7411"];
 
 /// Processes that outlive their Landform must not outlive a test that fails.
-struct Leftovers(PathBuf);
+pub(crate) struct Leftovers(pub(crate) PathBuf);
 
 impl Drop for Leftovers {
     fn drop(&mut self) {

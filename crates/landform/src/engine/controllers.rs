@@ -10,7 +10,7 @@ use landform_deployers::DeployItems;
 use landform_deployers::command::CommandDeployer;
 use landform_deployers::manifest::ManifestDeployer;
 use landform_deployers::mock::Mock;
-use landform_deployers::process::ProcessDeployer;
+use landform_deployers::process::{ApiAddress, ProcessDeployer};
 use landform_engine::{Engine, definitions, hooks};
 use landform_operators::Operators;
 
@@ -40,11 +40,13 @@ pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// Starts the engine with all reconcilers. Deployers keep what belongs to them in the data directory.
+/// Starts the engine with all reconcilers. Deployers keep what belongs to them in the data directory; processes
+/// with access of their own reach the API by its address.
 pub(crate) fn start(
     client: Client,
     registry: prometheus::Registry,
     data_dir: &Path,
+    api: ApiAddress,
     args: ControllerArgs,
 ) -> Result<(Engine, Operators), AnyError> {
     let (installations, executions) = landscape::reconcilers(Blueprints::new(args.blueprints));
@@ -53,7 +55,7 @@ pub(crate) fn start(
         items = items
             .with(Mock)
             .with(ManifestDeployer::new())
-            .with(ProcessDeployer::new(data_dir))
+            .with(ProcessDeployer::new(data_dir).with_api(api))
             .with(CommandDeployer::new(data_dir));
     }
     let wake = items.wake();

@@ -14,6 +14,7 @@ use clap::Args;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use landform_apiserver::{ApiServer, Identity, LocalService};
+use landform_deployers::process::ApiAddress;
 use landform_engine::Engine;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -51,11 +52,12 @@ pub(crate) struct EngineArgs {
 pub(crate) fn start_in_process(
     server: &ApiServer,
     data_dir: &Path,
+    api: ApiAddress,
     args: ControllerArgs,
 ) -> Result<Engine, AnyError> {
     let client = client_in_process(server);
     let (engine, operators) =
-        controllers::start(client, server.metrics_registry(), data_dir, args)?;
+        controllers::start(client, server.metrics_registry(), data_dir, api, args)?;
     server.mount("engine", Arc::new(view::EngineView(engine.clone())));
     server.mount("catalogs", Arc::new(view::CatalogsView(operators)));
     Ok(engine)
@@ -80,11 +82,13 @@ pub(crate) fn run(args: EngineArgs) -> Result<ExitCode, AnyError> {
 async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let client = connect(args.kubeconfig, args.context).await?;
+    let config = configure(args.kubeconfig, args.context).await?;
+    let api = api_address(&config);
+    let client = Client::try_from(config)?;
     let registry = prometheus::Registry::new();
     install_kinds(&client).await?;
     let data_dir = data_dir::resolve(args.data_dir)?;
-    let (engine, _) = controllers::start(client, registry.clone(), &data_dir, args.controllers)?;
+    let (engine, _) = controllers::start(client, registry.clone(), &data_dir, api, args.controllers)?;
     let (address, listening) = listener::listen(args.listen, engine.clone(), registry).await?;
     println!("landform engine ready: http://{address}/engine http://{address}/metrics");
     tokio::select! {
@@ -97,12 +101,15 @@ async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn connect(file: Option<PathBuf>, context: Option<String>) -> Result<Client, AnyError> {
+async fn configure(
+    file: Option<PathBuf>,
+    context: Option<String>,
+) -> Result<kube::Config, AnyError> {
     let options = KubeConfigOptions {
         context,
         ..KubeConfigOptions::default()
     };
-    let config = match file {
+    Ok(match file {
         Some(file) => {
             let kubeconfig = Kubeconfig::read_from(&file)
                 .map_err(|error| format!("can't use the kubeconfig {}: {error}", file.display()))?;
@@ -112,6 +119,27 @@ async fn connect(file: Option<PathBuf>, context: Option<String>) -> Result<Clien
         None => kube::Config::infer().await.map_err(|error| {
             format!("no API was named: {error}; name one with --kubeconfig FILE")
         })?,
-    };
-    Ok(Client::try_from(config)?)
+    })
+}
+
+/// How processes with access of their own reach the API that the engine uses.
+fn api_address(config: &kube::Config) -> ApiAddress {
+    use base64::Engine as _;
+    let roots = config.root_cert.as_deref().unwrap_or_default();
+    let mut certificates = String::new();
+    for root in roots {
+        certificates.push_str("-----BEGIN CERTIFICATE-----\n");
+        let text = base64::engine::general_purpose::STANDARD.encode(root);
+        for (at, letter) in text.chars().enumerate() {
+            if at > 0 && at % 64 == 0 {
+                certificates.push('\n');
+            }
+            certificates.push(letter);
+        }
+        certificates.push_str("\n-----END CERTIFICATE-----\n");
+    }
+    ApiAddress {
+        server: config.cluster_url.to_string(),
+        ca_certificate: (!certificates.is_empty()).then_some(certificates),
+    }
 }

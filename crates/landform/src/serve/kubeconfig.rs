@@ -9,20 +9,25 @@ use serde_json::json;
 use super::pki::{ADMIN_USER, Pki, write_private};
 use crate::AnyError;
 
-/// Writes a kubeconfig with the CA, the client certificate and the token; returns its full path.
-pub(super) fn write(file: &Path, address: SocketAddr, pki: &Pki) -> Result<PathBuf, AnyError> {
-    let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+/// Where clients on this machine reach a server that listens on this address.
+pub(super) fn server_url(address: SocketAddr) -> String {
     // A server that listens on every address is reached here by the loopback one.
     let host = if address.ip().is_unspecified() {
         SocketAddr::new([127, 0, 0, 1].into(), address.port())
     } else {
         address
     };
+    format!("https://{host}")
+}
+
+/// Writes a kubeconfig with the CA, the client certificate and the token; returns its full path.
+pub(super) fn write(file: &Path, address: SocketAddr, pki: &Pki) -> Result<PathBuf, AnyError> {
+    let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "landform", "cluster": {
-            "server": format!("https://{host}"),
+            "server": server_url(address),
             "certificate-authority-data": encode(&pki.ca_certificate),
         }}],
         "users": [{"name": ADMIN_USER, "user": {

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-use super::auth::{Authenticator, certificate_identity};
+use super::auth::{certificate_identity, identify};
 use super::pki::Pki;
 use crate::AnyError;
 
@@ -45,9 +45,8 @@ impl Listening {
         pki: &Pki,
     ) -> Result<Self, AnyError> {
         let acceptor = TlsAcceptor::from(Arc::new(tls_config(pki)?));
-        let authenticator = Arc::new(Authenticator::new(&pki.token));
         let (stop, stopping) = watch::channel(false);
-        let accepting = tokio::spawn(accept(listener, acceptor, server, authenticator, stopping));
+        let accepting = tokio::spawn(accept(listener, acceptor, server, stopping));
         Ok(Self { stop, accepting })
     }
 
@@ -68,7 +67,6 @@ async fn accept(
     listener: TcpListener,
     acceptor: TlsAcceptor,
     server: ApiServer,
-    authenticator: Arc<Authenticator>,
     mut stopping: watch::Receiver<bool>,
 ) -> GracefulShutdown {
     let graceful = GracefulShutdown::new();
@@ -91,11 +89,10 @@ async fn accept(
             continue;
         };
         let watcher = graceful.watcher();
-        let (acceptor, server, authenticator) =
-            (acceptor.clone(), server.clone(), authenticator.clone());
+        let (acceptor, server) = (acceptor.clone(), server.clone());
         tokio::spawn(async move {
             let _place = place;
-            if let Err(error) = connection(stream, acceptor, server, authenticator, watcher).await {
+            if let Err(error) = connection(stream, acceptor, server, watcher).await {
                 tracing::debug!(%error, "a connection ended");
             }
         });
@@ -106,22 +103,24 @@ async fn connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     server: ApiServer,
-    authenticator: Arc<Authenticator>,
     watcher: hyper_util::server::graceful::Watcher,
 ) -> Result<(), AnyError> {
     stream.set_nodelay(true)?;
     let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
     let (_, session) = stream.get_ref();
-    let certified: Option<Identity> = session
+    let certified: Option<Arc<Identity>> = session
         .peer_certificates()
         .and_then(|chain| chain.first())
-        .and_then(certificate_identity);
+        .and_then(certificate_identity)
+        .map(Arc::new);
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
-        if let Some(identity) = authenticator.identify(&request, certified.as_ref()) {
-            request.extensions_mut().insert(identity);
+        let (server, certified) = (server.clone(), certified.clone());
+        async move {
+            if let Some(identity) = identify(&server, &request, certified.as_deref()).await {
+                request.extensions_mut().insert(identity);
+            }
+            Ok::<_, std::convert::Infallible>(server.answer(request).await)
         }
-        let server = server.clone();
-        async move { Ok::<_, std::convert::Infallible>(server.answer(request).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

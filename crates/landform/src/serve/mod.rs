@@ -15,14 +15,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use landform_apiserver::{ApiServer, Config};
+use landform_apiserver::{AUTHENTICATED, ApiServer, Config, Identity, MASTERS, StaticToken};
 use landform_controllers::collector::Collector;
+use landform_deployers::process::ApiAddress;
 use landform_store::Store;
 use landform_store::embedded::{EmbeddedStore, Options};
 use landform_store::memory::MemoryStore;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::pki::ADMIN_USER;
 use crate::logging::{self, LogFormat};
 use crate::{AnyError, data_dir, engine};
 
@@ -91,6 +93,11 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
     let config = Config {
         address: address.to_string(),
         ca_certificate: Some(pki.ca_certificate.clone()),
+        static_tokens: vec![StaticToken::new(
+            &pki.token,
+            Identity::new(ADMIN_USER, [MASTERS, AUTHENTICATED]),
+        )],
+        token_key: Some(pki.token_key.clone()),
         ..Config::default()
     };
     let server = ApiServer::start(store.store(), config).await?;
@@ -102,11 +109,12 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
     let engine = if args.without_engine {
         None
     } else {
-        Some(engine::start_in_process(
-            &server,
-            &data_dir,
-            args.controllers,
-        )?)
+        let api = ApiAddress {
+            server: kubeconfig::server_url(address),
+            ca_certificate: Some(pki.ca_certificate.clone()),
+        };
+        let engine = engine::start_in_process(&server, &data_dir, api, args.controllers)?;
+        Some(engine)
     };
     let house = tokio::spawn(server.clone().keep_house());
     let collector = tokio::spawn(collector(&server).run());

@@ -1,4 +1,4 @@
-//! Certificates and the token: made at the first start, kept in the data directory, mode 0600.
+//! Certificates, the token and the key of tokens: made at the first start, kept in the data directory, mode 0600.
 //!
 //! A CA of our own signs the server's certificate and the admin's client certificate. What is about
 //! to expire, or doesn't cover the address that the server listens on, is made anew by the same CA,
@@ -7,9 +7,11 @@
 use std::io::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
+use landform_apiserver::{MASTERS, TokenKey};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -26,7 +28,6 @@ const RENEW_DAYS: u32 = 30;
 
 /// The admin, as certificates and tokens name them.
 pub(super) const ADMIN_USER: &str = "admin";
-pub(super) const ADMIN_GROUP: &str = "system:masters";
 
 /// Everything that the server and its admin need, in PEM.
 pub(super) struct Pki {
@@ -34,6 +35,8 @@ pub(super) struct Pki {
     pub(super) server: Leaf,
     pub(super) admin: Leaf,
     pub(super) token: String,
+    /// Signs the tokens of service accounts.
+    pub(super) token_key: Arc<TokenKey>,
 }
 
 /// A certificate and its key.
@@ -56,13 +59,15 @@ pub(super) fn load_or_make(dir: &Path, listens_on: IpAddr) -> Result<Pki, AnyErr
         names.push(SanType::IpAddress(listens_on));
     }
     let server = ca.leaf(dir, "server", "landform", None, &names)?;
-    let admin = ca.leaf(dir, "admin", ADMIN_USER, Some(ADMIN_GROUP), &[])?;
+    let admin = ca.leaf(dir, "admin", ADMIN_USER, Some(MASTERS), &[])?;
     let token = load_or_make_token(&dir.join("admin.token"))?;
+    let token_key = load_or_make_token_key(&dir.join("service-account.key"))?;
     Ok(Pki {
         ca_certificate: ca.certificate,
         server,
         admin,
         token,
+        token_key: Arc::new(token_key),
     })
 }
 
@@ -203,6 +208,16 @@ fn load_or_make_token(file: &Path) -> Result<String, AnyError> {
     Ok(token)
 }
 
+/// Whoever has this key can be any service account.
+fn load_or_make_token_key(file: &Path) -> Result<TokenKey, AnyError> {
+    if !file.exists() {
+        write_private(file, KeyPair::generate()?.serialize_pem().as_bytes())?;
+    }
+    let key =
+        KeyPair::from_pem(&read(file)?).map_err(|error| unusable(file, &error.to_string()))?;
+    TokenKey::from_pkcs8(&key.serialize_der()).map_err(|error| unusable(file, &error.to_string()))
+}
+
 fn read(file: &Path) -> Result<String, AnyError> {
     std::fs::read_to_string(file)
         .map_err(|error| format!("can't read {}: {error}", file.display()).into())
@@ -254,7 +269,15 @@ mod tests {
         assert_eq!(first.ca_certificate, second.ca_certificate);
         assert_eq!(first.server.certificate, second.server.certificate);
         assert_eq!(first.token, second.token);
-        for file in ["ca.key", "server.key", "admin.key", "admin.token"] {
+        let keys = [first.token_key, second.token_key].map(|key| format!("{key:?}"));
+        assert_eq!(keys[0], keys[1]);
+        for file in [
+            "ca.key",
+            "server.key",
+            "admin.key",
+            "admin.token",
+            "service-account.key",
+        ] {
             assert_eq!(mode(&dir.path().join(file)), 0o600, "{file}");
         }
     }

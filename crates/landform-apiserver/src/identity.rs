@@ -1,0 +1,107 @@
+//! Who makes a request: a name, groups, and what else is known of the caller.
+
+use std::collections::BTreeMap;
+
+/// The group that may do everything, whatever the rules say.
+pub const MASTERS: &str = "system:masters";
+/// The group of everybody who has credentials.
+pub const AUTHENTICATED: &str = "system:authenticated";
+/// What the names of service accounts begin with.
+const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+/// The group of all service accounts; with a colon and a namespace, of those in it.
+const ACCOUNTS: &str = "system:serviceaccounts";
+
+/// Who makes a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The user's name.
+    pub user: String,
+    /// The user's groups.
+    pub groups: Vec<String>,
+    /// What tells this user from others of the same name; empty when nothing does.
+    pub uid: String,
+    /// Whatever else the credentials say.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl Identity {
+    /// A user with these groups.
+    #[must_use]
+    pub fn new<G: Into<String>>(
+        user: impl Into<String>,
+        groups: impl IntoIterator<Item = G>,
+    ) -> Self {
+        Self {
+            user: user.into(),
+            groups: groups.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// A part of the server itself.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self::new("system:landform", [MASTERS])
+    }
+
+    /// A service account.
+    #[must_use]
+    pub fn service_account(namespace: &str, name: &str) -> Self {
+        let mut groups = account_groups(namespace);
+        groups.push(AUTHENTICATED.into());
+        Self::new(account_user(namespace, name), groups)
+    }
+
+    /// Whether everything is allowed, without a look at any rule.
+    #[must_use]
+    pub fn is_master(&self) -> bool {
+        self.groups.iter().any(|group| group == MASTERS)
+    }
+}
+
+/// The user name of a service account.
+pub(crate) fn account_user(namespace: &str, name: &str) -> String {
+    format!("{ACCOUNT_PREFIX}{namespace}:{name}")
+}
+
+/// The groups that a service account is in besides [`AUTHENTICATED`].
+pub(crate) fn account_groups(namespace: &str) -> Vec<String> {
+    vec![ACCOUNTS.into(), format!("{ACCOUNTS}:{namespace}")]
+}
+
+/// Namespace and name of a service account, when a user name is one's.
+pub(crate) fn account_of(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix(ACCOUNT_PREFIX)?.split_once(':')?;
+    (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_service_accounts_lead_back_to_them() {
+        let account = Identity::service_account("shop", "web");
+        assert_eq!(account.user, "system:serviceaccount:shop:web");
+        assert_eq!(
+            account.groups,
+            [
+                "system:serviceaccounts",
+                "system:serviceaccounts:shop",
+                "system:authenticated"
+            ]
+        );
+        assert!(!account.is_master());
+        assert!(Identity::internal().is_master());
+        assert_eq!(account_of(&account.user), Some(("shop", "web")));
+        for other in [
+            "jane",
+            "system:serviceaccount:shop",
+            "system:serviceaccount:shop:",
+            "system:serviceaccount::web",
+            "system:serviceaccount:a:b:c",
+        ] {
+            assert_eq!(account_of(other), None, "{other}");
+        }
+    }
+}
