@@ -6,6 +6,7 @@
     reason = "a command line prints"
 )]
 
+mod app_type;
 mod blueprint;
 mod data_dir;
 mod delete;
@@ -41,6 +42,10 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Deletes an object and what depends on it, after showing what that is.
     Delete(delete::DeleteArgs),
+    /// Lets an app type with manual upgrades go to a version.
+    Approve(app_type::ApproveArgs),
+    /// Takes an app type back to the version before, or gives up an upgrade that failed.
+    Rollback(app_type::RollbackArgs),
     /// Runs reconcilers against another API: a cluster's, or another Landform's.
     Engine(engine::EngineArgs),
     /// Checks and renders blueprints, without a server.
@@ -55,6 +60,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(args),
         Command::Delete(args) => delete::run(args),
+        Command::Approve(args) => app_type::approve(args),
+        Command::Rollback(args) => app_type::rollback(args),
         Command::Engine(args) => engine::run(args),
         Command::Blueprint(command) => blueprint::run(command),
         Command::Store(command) => store::run(command),

@@ -88,7 +88,8 @@ async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     let registry = prometheus::Registry::new();
     install_kinds(&client).await?;
     let data_dir = data_dir::resolve(args.data_dir)?;
-    let (engine, _) = controllers::start(client, registry.clone(), &data_dir, api, args.controllers)?;
+    let (engine, _) =
+        controllers::start(client, registry.clone(), &data_dir, api, args.controllers)?;
     let (address, listening) = listener::listen(args.listen, engine.clone(), registry).await?;
     println!("landform engine ready: http://{address}/engine http://{address}/metrics");
     tokio::select! {

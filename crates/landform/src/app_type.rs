@@ -1,0 +1,216 @@
+//! `landform approve` and `landform rollback`: what a person decides about one app type.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use kube::api::{Api, Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::runtime::wait::await_condition;
+use landform_api::catalog::{self, AppType, AppTypePhase, keys};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use crate::{AnyError, client};
+
+/// Which app type, and how to reach it.
+#[derive(Args)]
+pub(crate) struct Which {
+    /// The app type: NAME or apptype/NAME.
+    app_type: String,
+    /// Its namespace [default: that of the kubeconfig].
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Whether to wait until it has come to an end.
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set,
+          num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    wait: bool,
+    /// Waiting ends after so many seconds; what was begun goes on.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    timeout: u64,
+    /// The kubeconfig [default: KUBECONFIG, or the one in the data directory].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The data directory whose kubeconfig is used [default: landform under the user's data home].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+/// Arguments of `landform approve`.
+#[derive(Args)]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Upgrades up to this version may happen [default: the best one that is offered].
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+}
+
+/// Arguments of `landform rollback`.
+#[derive(Args)]
+pub(crate) struct RollbackArgs {
+    #[command(flatten)]
+    which: Which,
+    /// The version to go back to [default: gives up an upgrade that goes on or has failed, else the version
+    /// that ran before].
+    #[arg(long, value_name = "VERSION")]
+    to: Option<String>,
+}
+
+pub(crate) fn approve(args: ApproveArgs) -> Result<ExitCode, AnyError> {
+    block_on(async {
+        let place = Place::of(&args.which).await?;
+        let app_type = place.read().await?;
+        let next = app_type.status.next.first();
+        let offered = next.map(|next| next.version.clone());
+        let Some(version) = args.version.or(offered) else {
+            let blocked = told_blockers(&app_type);
+            return Err(format!(
+                "nothing is offered to {}: {}{blocked}",
+                place.name, app_type.status.message
+            )
+            .into());
+        };
+        let found = place.patch(json!({"spec": {"approved": version}})).await?;
+        println!("{} may go up to {version}.", place.name);
+        let others = app_type.status.blocked_by.iter();
+        for other in
+            others.filter(|other| !matches!(other.reason.as_str(), "NotApproved" | "RolledBack"))
+        {
+            println!(
+                "Still in the way: {} ({}). To unblock it: {}",
+                other.message, other.rule, other.unblock
+            );
+        }
+        place.end(&args.which, found).await
+    })
+}
+
+pub(crate) fn rollback(args: RollbackArgs) -> Result<ExitCode, AnyError> {
+    block_on(async {
+        let place = Place::of(&args.which).await?;
+        place.read().await?;
+        let to = args.to.as_deref().unwrap_or("previous");
+        let change = json!({"metadata": {"annotations": {keys::ROLLBACK: to}}});
+        let found = place.patch(change).await?;
+        println!(
+            "{} goes back to {}.",
+            place.name,
+            args.to.as_deref().unwrap_or("the version before")
+        );
+        place.end(&args.which, found).await
+    })
+}
+
+fn block_on(work: impl Future<Output = Result<ExitCode, AnyError>>) -> Result<ExitCode, AnyError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(work)
+}
+
+/// An app type in its API.
+struct Place {
+    name: String,
+    api: Api<DynamicObject>,
+}
+
+impl Place {
+    async fn of(which: &Which) -> Result<Self, AnyError> {
+        let client =
+            client::connect(which.kubeconfig.as_deref(), which.data_dir.as_deref()).await?;
+        let name = match which.app_type.split_once('/') {
+            None => which.app_type.clone(),
+            Some((kind, name))
+                if ["apptype", "apptypes", "app"].contains(&kind.to_lowercase().as_str()) =>
+            {
+                name.to_owned()
+            }
+            Some((kind, _)) => {
+                return Err(format!("{kind:?} is another kind: this works on an app type").into());
+            }
+        };
+        let kind = GroupVersionKind::gvk(catalog::GROUP, catalog::VERSION, "AppType");
+        let resource = ApiResource::from_gvk_with_plural(&kind, "apptypes");
+        let api = match &which.namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
+            None => Api::default_namespaced_with(client, &resource),
+        };
+        Ok(Self { name, api })
+    }
+
+    async fn read(&self) -> Result<AppType, AnyError> {
+        let found = self.api.get_opt(&self.name).await.map_err(client::plain)?;
+        let found =
+            found.ok_or_else(|| format!("there is no app type {} in this namespace", self.name))?;
+        Ok(AppType::deserialize(&found.data)?)
+    }
+
+    /// Writes, and says which state that led to.
+    async fn patch(&self, change: Value) -> Result<DynamicObject, AnyError> {
+        let patch = Patch::Merge(change);
+        let written = self
+            .api
+            .patch(&self.name, &PatchParams::default(), &patch)
+            .await;
+        written.map_err(client::plain)
+    }
+
+    /// Waits until the app type has taken up the change and come to an end.
+    async fn end(&self, which: &Which, changed: DynamicObject) -> Result<ExitCode, AnyError> {
+        if !which.wait {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let generation = changed.metadata.generation;
+        let settled = move |found: Option<&DynamicObject>| {
+            found.is_none_or(|found| is_settled(found, generation))
+        };
+        let waiting = await_condition(self.api.clone(), &self.name, settled);
+        let patience = Duration::from_secs(which.timeout);
+        let found = tokio::time::timeout(patience, waiting).await;
+        let Ok(found) = found else {
+            let status = self.read().await?.status;
+            let message = format!(
+                "it has not come to an end after {} s: {}",
+                which.timeout, status.message
+            );
+            return Err(message.into());
+        };
+        let Some(found) = found? else {
+            return Err("it was deleted meanwhile".into());
+        };
+        let app_type = AppType::deserialize(&found.data)?;
+        println!("{}{}", app_type.status.message, told_blockers(&app_type));
+        Ok(if app_type.status.phase == Some(AppTypePhase::Succeeded) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}
+
+/// Whether an app type has taken up its latest change and nothing is under way.
+fn is_settled(found: &DynamicObject, generation: Option<i64>) -> bool {
+    let asked = found.metadata.annotations.as_ref();
+    let asked = asked.is_some_and(|annotations| annotations.contains_key(keys::ROLLBACK));
+    let status = AppType::deserialize(&found.data).unwrap_or_default().status;
+    let ended = matches!(
+        status.phase,
+        Some(AppTypePhase::Succeeded | AppTypePhase::Failed | AppTypePhase::Pending)
+    );
+    let waits = status.upgrading_to.is_some() && status.phase != Some(AppTypePhase::Failed);
+    !asked && ended && !waits && status.observed_generation >= generation
+}
+
+fn told_blockers(app_type: &AppType) -> String {
+    let blocked = app_type.status.blocked_by.iter();
+    blocked
+        .map(|blocked| {
+            format!(
+                "\nBlocked ({}): {}. To unblock it: {}",
+                blocked.rule, blocked.message, blocked.unblock
+            )
+        })
+        .collect()
+}
