@@ -116,10 +116,12 @@ impl Catalogs {
             .map(ToOwned::to_owned)
     }
 
-    /// The package that brings a kind, if one does: of several the first by name.
+    /// The package that brings a kind, if one does: of several the one whose catalog has the highest priority,
+    /// then the first by name.
     pub(crate) fn owner(&self, kind: &GroupVersionKind) -> Option<String> {
         self.look(|index| {
-            let owner = index.owners(kind, None).next();
+            let owners = index.owners(kind, None);
+            let owner = owners.min_by_key(|found| -i64::from(found.offering.priority));
             owner.map(|found| found.offering.package.name.to_string())
         })
     }

@@ -134,6 +134,7 @@ pub(crate) fn member(object: &DynamicObject, version: &OperatorVersion) -> Membe
         edges: edges(&version.spec),
         rollback_of: annotation(keys::ROLLBACK_OF),
         phase: status.phase,
+        up_to_date: status.observed_generation == object.metadata.generation,
         marked: object.metadata.deletion_timestamp.is_some(),
         begun: status.begun,
         stuck: is_stuck(status),

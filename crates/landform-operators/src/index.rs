@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::GroupKind;
+use landform_api::{GroupKind, GroupVersionKind};
 use parking_lot::RwLock;
 
 use crate::facts::{AppTypeFacts, DefinitionFacts, SpecFacts, VersionFacts};
@@ -35,6 +35,8 @@ struct State {
     /// Namespaces and names by package.
     by_package: BTreeMap<String, BTreeSet<Name>>,
     definitions: BTreeMap<(String, String), DefinitionFacts>,
+    /// All kinds that are served, as long as no definition changes.
+    kinds: Option<Arc<BTreeSet<GroupVersionKind>>>,
 }
 
 fn name_of(object: &DynamicObject) -> Name {
@@ -98,11 +100,14 @@ impl Index {
     pub(crate) fn definition_seen(&self, object: &DynamicObject) {
         let facts = DefinitionFacts::of(object);
         let key = (facts.group.clone(), facts.kind.clone());
-        self.state.write().definitions.insert(key, facts);
+        let mut state = self.state.write();
+        state.kinds = None;
+        state.definitions.insert(key, facts);
     }
 
     pub(crate) fn definition_gone(&self, name: &str) {
         let mut state = self.state.write();
+        state.kinds = None;
         state.definitions.retain(|_, facts| facts.name != name);
     }
 
@@ -196,6 +201,21 @@ impl Index {
         let state = self.state.read();
         let key = (group.to_owned(), kind.to_owned());
         state.definitions.get(&key).cloned()
+    }
+
+    /// All kinds that definitions serve.
+    pub(crate) fn kinds(&self) -> Arc<BTreeSet<GroupVersionKind>> {
+        let mut state = self.state.write();
+        if let Some(known) = &state.kinds {
+            return known.clone();
+        }
+        let served = state.definitions.values().flat_map(|facts| {
+            let versions = facts.served.iter();
+            versions.map(|version| GroupVersionKind::new(&facts.group, version, &facts.kind))
+        });
+        let kinds: Arc<BTreeSet<_>> = Arc::new(served.collect());
+        state.kinds = Some(kinds.clone());
+        kinds
     }
 
     /// The definitions that a package owns.

@@ -6,6 +6,7 @@
 mod act;
 mod observe;
 mod offering;
+mod resolving;
 
 use std::sync::Arc;
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use landform_api::catalog::app_type::{AppTypeSpec, Offer};
 use landform_catalog::graph::Walk;
 use landform_catalog::model::Manifest;
-use landform_catalog::{Bundle, Payload, Range};
+use landform_catalog::{Bundle, Payload, Range, resolve};
 use landform_decide::app_type::{Candidate, Offered, Offering, Trouble};
 use landform_engine::{Context, Failure};
 use semver::Version;
 use serde_json::Value;
 
+use super::resolving;
 use crate::definition::write;
 use crate::shared::Shared;
 
@@ -199,92 +200,45 @@ fn not_installable(why: &str) -> Trouble {
     }
 }
 
-/// Requirements that nothing can meet.
+/// Requirements that nothing can meet, and versions that don't go together.
 async fn requirements(
     context: &Context,
     shared: &Arc<Shared>,
     spec: &AppTypeSpec,
     bundle: &Bundle,
 ) -> Result<Vec<Trouble>, Failure> {
-    let mut troubles = Vec::new();
-    let mut trouble = |message: String, unblock: &str| {
-        troubles.push(Trouble {
-            reason: "RequirementsNotMet",
-            message,
-            unblock: unblock.to_owned(),
-        });
-    };
-    let selector = spec.catalogs.as_ref();
-    for kind in &bundle.required {
-        let there = shared.index.definition(&kind.group, &kind.kind);
-        let there = there.is_some_and(|facts| facts.served.contains(&kind.version));
-        let offered = || {
-            shared
-                .catalogs
-                .look(|index| index.owners(kind, selector).next().is_some())
-        };
-        if !there && !offered() {
-            let message = format!(
-                "{} needs the kind {} {}, which isn't here and which no catalog brings",
-                bundle.version,
-                kind.api_version(),
-                kind.kind
-            );
-            trouble(
-                message,
-                "install an operator that brings it, or add a Catalog that has one",
-            );
-        }
-    }
     let namespace = context
         .object()
         .metadata
         .namespace
         .clone()
         .unwrap_or_default();
-    for needed in &bundle.packages {
-        let family = shared.index.family(&namespace, &needed.package);
-        let there = family
-            .iter()
-            .any(|found| needed.range.contains(&found.member.version));
-        let offered = shared.catalogs.package(&needed.package, selector);
-        let offered = offered.is_some_and(|package| {
-            package
-                .bundles
-                .iter()
-                .any(|bundle| needed.range.contains(&bundle.version))
-        });
-        if !there && (!offered || !family.is_empty()) {
-            let here: Vec<_> = family
-                .iter()
-                .map(|found| found.member.version.to_string())
-                .collect();
-            let here = if here.is_empty() {
-                String::new()
-            } else {
-                format!("; {} is here", here.join(", "))
-            };
-            let message = format!(
-                "{} needs {} in {}{here}",
-                bundle.version, needed.package, needed.range
-            );
-            trouble(
-                message,
-                "upgrade that package, or add a Catalog that has such a version",
-            );
-        }
+    let installed = resolving::installed(&context.client(), &namespace).await?;
+    let mut request = resolving::Request {
+        spec,
+        kinds: shared.index.kinds(),
+        server: shared.server_version(&context.client()).await?,
+        installed,
     }
-    if let Some(minimum) = &bundle.min_server_version {
-        let server = shared.server_version(&context.client()).await?;
-        if server.cmp_precedence(minimum).is_lt() {
-            let message = format!(
-                "{} needs server version {minimum}, this one is {server}",
-                bundle.version
-            );
-            trouble(message, "upgrade the server");
-        }
-    }
-    Ok(troubles)
+    .of();
+    let conflict = shared.catalogs.look(|index| {
+        let explained = resolve::explain(index, &mut request, &spec.package, &bundle.version);
+        explained.err()
+    });
+    let Some(conflict) = conflict else {
+        return Ok(Vec::new());
+    };
+    let facts: Vec<_> = conflict.facts.iter().map(ToString::to_string).collect();
+    let fixes: Vec<_> = conflict.fixes.iter().map(ToString::to_string).collect();
+    Ok(vec![Trouble {
+        reason: "RequirementsNotMet",
+        message: facts.join("; "),
+        unblock: if fixes.is_empty() {
+            "change one of these facts".to_owned()
+        } else {
+            fixes.join(", or ")
+        },
+    }])
 }
 
 /// Kinds that belong to another package, and changes that would break objects.

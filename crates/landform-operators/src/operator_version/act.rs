@@ -223,7 +223,7 @@ impl Act<'_> {
     /// in between the loop over definitions (O3) makes it.
     async fn ask(&self, place: usize) -> Result<(), Failure> {
         let needed = &self.world.needed[place];
-        let landform_decide::operator_version::Remedy::Ask { package } = &needed.need.remedy else {
+        let landform_decide::operator_version::Remedy::Ask { package, .. } = &needed.need.remedy else {
             return Ok(());
         };
         let client = self.context.client();
