@@ -115,19 +115,39 @@ fn o1_the_latest_version_is_installed_when_none_is() {
     let held = decide(&new(|seen| seen.held = false));
     assert_eq!(held.actions, [Action::Hold, create("b")]);
     let withheld: [(&str, fn(&mut Observed), AppTypePhase); 6] = [
-        ("invalid", |seen| seen.problem = Some("no package".into()), Failed),
+        (
+            "invalid",
+            |seen| seen.problem = Some("no package".into()),
+            Failed,
+        ),
         ("a rival", |seen| seen.rival = Some("other".into()), Failed),
-        ("unread", |seen| seen.offering = Offering::Unread("main".into()), Pending),
-        ("nothing", |seen| seen.offering = Offering::Nothing(trouble("Absent")), Pending),
-        ("trouble", |seen| {
-            if let Offering::Found(found) = &mut seen.offering {
-                found.latest.troubles = vec![trouble("Requirements")];
-            }
-        }, Pending),
-        ("one goes", |seen| {
-            seen.versions = vec![own("a", "1.0.0", Phase::Deleting)];
-            seen.versions[0].marked = true;
-        }, Pending),
+        (
+            "unread",
+            |seen| seen.offering = Offering::Unread("main".into()),
+            Pending,
+        ),
+        (
+            "nothing",
+            |seen| seen.offering = Offering::Nothing(trouble("Absent")),
+            Pending,
+        ),
+        (
+            "trouble",
+            |seen| {
+                if let Offering::Found(found) = &mut seen.offering {
+                    found.latest.troubles = vec![trouble("Requirements")];
+                }
+            },
+            Pending,
+        ),
+        (
+            "one goes",
+            |seen| {
+                seen.versions = vec![own("a", "1.0.0", Phase::Deleting)];
+                seen.versions[0].marked = true;
+            },
+            Pending,
+        ),
     ];
     for (what, change, phase) in withheld {
         check(what, &new(change), Rule::O1, phase, &[]);
@@ -152,12 +172,22 @@ fn o2_what_runs_is_the_latest_or_it_is_said_why_not() {
         seen.versions[0].phase = Some(Phase::Failed);
     });
     check("failed", &failed, Rule::O2, Failed, &[]);
-    assert_ne!(decide(&running(|_| {})).rule, Rule::O2, "a higher one can be had");
+    assert_ne!(
+        decide(&running(|_| {})).rule,
+        Rule::O2,
+        "a higher one can be had"
+    );
 }
 
 #[test]
 fn o4_a_higher_version_is_created_and_then_waited_for() {
-    check("higher", &running(|_| {}), Rule::O4, Upgrading, &[create("b")]);
+    check(
+        "higher",
+        &running(|_| {}),
+        Rule::O4,
+        Upgrading,
+        &[create("b")],
+    );
     let coming = running(|seen| {
         seen.versions.push(own("b", "2.0.0", Phase::Installing));
     });
@@ -190,12 +220,20 @@ fn o5_each_blocker_alone_blocks_and_says_what_would_unblock_it() {
             seen.policy = UpgradePolicy::Pinned;
             seen.approved = Some(version("2.0.0"));
         }),
-        ("RolledBack", |seen| seen.rolled_back_from = Some(version("2.0.0"))),
-        ("NotFinal", |seen| seen.versions[0].phase = Some(Phase::Replacing)),
-        ("NotUpgradeable", |seen| seen.versions[0].upgradeable = Err("a backup runs".into())),
+        ("RolledBack", |seen| {
+            seen.rolled_back_from = Some(version("2.0.0"));
+        }),
+        ("NotFinal", |seen| {
+            seen.versions[0].phase = Some(Phase::Replacing);
+        }),
+        ("NotUpgradeable", |seen| {
+            seen.versions[0].upgradeable = Err("a backup runs".into());
+        }),
         ("Requirements", |seen| step(seen, "Requirements")),
         ("Definitions", |seen| step(seen, "Definitions")),
-        ("NoPath", |seen| seen.offering = offered(Err(trouble("NoPath")))),
+        ("NoPath", |seen| {
+            seen.offering = offered(Err(trouble("NoPath")));
+        }),
     ];
     for (reason, change) in blocked {
         let decision = check(reason, &running(change), Rule::O5, Succeeded, &[]);
@@ -203,7 +241,10 @@ fn o5_each_blocker_alone_blocks_and_says_what_would_unblock_it() {
             panic!("{reason}: {:?}", decision.blocked_by);
         };
         assert_eq!((&*blocked.rule, &*blocked.reason), ("O5", reason));
-        assert!(!blocked.unblock.is_empty() && !blocked.message.is_empty(), "{reason}");
+        assert!(
+            !blocked.unblock.is_empty() && !blocked.message.is_empty(),
+            "{reason}"
+        );
     }
     let free: [(&str, fn(&mut Observed)); 4] = [
         ("automatic", |_| {}),
@@ -224,7 +265,13 @@ fn o5_each_blocker_alone_blocks_and_says_what_would_unblock_it() {
         check(what, &running(change), Rule::O4, Upgrading, &[create("b")]);
     }
     let other = running(|seen| seen.rolled_back_from = Some(version("1.5.0")));
-    check("another was left", &other, Rule::O4, Upgrading, &[create("b")]);
+    check(
+        "another was left",
+        &other,
+        Rule::O4,
+        Upgrading,
+        &[create("b")],
+    );
 }
 
 #[test]
@@ -260,7 +307,12 @@ fn o17_a_failed_upgrade_is_told_and_a_later_version_may_follow() {
 
 #[test]
 fn o17_what_a_rollback_does() {
-    type Row = (&'static str, fn(&mut Observed), Vec<Action>, Option<&'static str>);
+    type Row = (
+        &'static str,
+        fn(&mut Observed),
+        Vec<Action>,
+        Option<&'static str>,
+    );
     let delete = |name: &str| Action::Delete(vec![name.into()]);
     let forget = || Action::ForgetRollback;
     let instead = || Action::Create {
@@ -271,34 +323,92 @@ fn o17_what_a_rollback_does() {
         name: "a".into(),
         of: "b".into(),
     };
-    let rows: [Row; 9] = [
+    let rows: [Row; 11] = [
         ("nothing before", |_| {}, vec![forget()], None),
-        ("nothing runs", |seen| seen.versions.clear(), vec![forget()], None),
-        ("from the catalog", |seen| {
-            seen.rollback_candidate = Some(candidate("z", "0.9.0"));
-        }, vec![instead(), forget()], Some("1.0.0")),
-        ("which has trouble", |seen| {
-            let mut z = candidate("z", "0.9.0");
-            z.troubles = vec![trouble("Definitions")];
-            seen.rollback_candidate = Some(z);
-        }, vec![forget()], None),
-        ("an upgrade is given up", |seen| {
-            seen.versions.push(own("b", "2.0.0", Phase::Failed));
-        }, vec![forget(), delete("b")], Some("2.0.0")),
-        ("the former one is still there", |seen| {
-            seen.versions[0].phase = Some(Phase::Replacing);
-            seen.versions.push(own("b", "2.0.0", Phase::Succeeded));
-        }, vec![take_back(), forget()], Some("2.0.0")),
-        ("a crash came after it began", |seen| {
-            seen.versions[0].rollback_of = Some("b".into());
-            seen.versions.push(own("b", "2.0.0", Phase::Replacing));
-        }, vec![forget()], Some("2.0.0")),
-        ("the same, while it is being installed", |seen| {
-            seen.versions[0].rollback_of = Some("b".into());
-            seen.versions[0].phase = Some(Phase::Installing);
-            seen.versions.push(own("b", "2.0.0", Phase::Succeeded));
-        }, vec![forget()], Some("2.0.0")),
-        ("it runs already", |seen| seen.rollback = Some("1.0.0".into()), vec![forget()], None),
+        (
+            "nothing runs",
+            |seen| seen.versions.clear(),
+            vec![forget()],
+            None,
+        ),
+        (
+            "from the catalog",
+            |seen| {
+                seen.rollback_candidate = Some(candidate("z", "0.9.0"));
+            },
+            vec![instead(), forget()],
+            Some("1.0.0"),
+        ),
+        (
+            "which has trouble",
+            |seen| {
+                let mut z = candidate("z", "0.9.0");
+                z.troubles = vec![trouble("Definitions")];
+                seen.rollback_candidate = Some(z);
+            },
+            vec![forget()],
+            None,
+        ),
+        (
+            "an upgrade is given up",
+            |seen| {
+                seen.versions.push(own("b", "2.0.0", Phase::Failed));
+            },
+            vec![forget(), delete("b")],
+            Some("2.0.0"),
+        ),
+        (
+            "the former one is still there",
+            |seen| {
+                seen.versions[0].phase = Some(Phase::Replacing);
+                seen.versions.push(own("b", "2.0.0", Phase::Succeeded));
+            },
+            vec![take_back(), forget()],
+            Some("2.0.0"),
+        ),
+        (
+            "and has not noticed that it was replaced",
+            |seen| {
+                seen.versions.push(own("b", "2.0.0", Phase::Succeeded));
+            },
+            vec![take_back(), forget()],
+            Some("2.0.0"),
+        ),
+        (
+            "the one to go back to must be gone first",
+            |seen| {
+                seen.versions.push(own("z", "0.9.0", Phase::Deleting));
+                seen.versions[1].marked = true;
+                seen.rollback_candidate = Some(candidate("z", "0.9.0"));
+            },
+            vec![],
+            None,
+        ),
+        (
+            "a crash came after it began",
+            |seen| {
+                seen.versions[0].rollback_of = Some("b".into());
+                seen.versions.push(own("b", "2.0.0", Phase::Replacing));
+            },
+            vec![forget()],
+            Some("2.0.0"),
+        ),
+        (
+            "the same, while it is being installed",
+            |seen| {
+                seen.versions[0].rollback_of = Some("b".into());
+                seen.versions[0].phase = Some(Phase::Installing);
+                seen.versions.push(own("b", "2.0.0", Phase::Succeeded));
+            },
+            vec![forget()],
+            Some("2.0.0"),
+        ),
+        (
+            "it runs already",
+            |seen| seen.rollback = Some("1.0.0".into()),
+            vec![forget()],
+            None,
+        ),
     ];
     for (what, change, afterwards, left) in rows {
         let seen = running(|seen| {
@@ -315,7 +425,13 @@ fn o17_what_a_rollback_does() {
         seen.rollback = Some("0.9.0".into());
         seen.versions.push(own("b", "2.0.0", Phase::Installing));
     });
-    let decision = check("another one", &another, Rule::O17, Upgrading, &[delete("b")]);
+    let decision = check(
+        "another one",
+        &another,
+        Rule::O17,
+        Upgrading,
+        &[delete("b")],
+    );
     assert!(decision.afterwards.is_empty(), "it is not over");
     assert_ne!(decide(&running(|_| {})).rule, Rule::O17, "not asked for");
 }
@@ -332,8 +448,12 @@ fn o17_what_was_given_up_goes_even_after_a_crash() {
     let delete = [Action::Delete(vec!["b".into()])];
     check("given up", &with(|_| {}), Rule::O17, Upgrading, &delete);
     let withheld: [(&str, fn(&mut Observed)); 3] = [
-        ("approved again", |seen| seen.approved = Some(version("2.0.0"))),
-        ("another version", |seen| seen.rolled_back_from = Some(version("1.5.0"))),
+        ("approved again", |seen| {
+            seen.approved = Some(version("2.0.0"));
+        }),
+        ("another version", |seen| {
+            seen.rolled_back_from = Some(version("1.5.0"));
+        }),
         ("somebody else's", |seen| seen.versions[1].mine = false),
     ];
     for (what, change) in withheld {
@@ -344,11 +464,19 @@ fn o17_what_was_given_up_goes_even_after_a_crash() {
 #[test]
 fn o17_previous_is_the_latest_lower_version() {
     let history = |versions: &[&str]| -> Vec<(String, Version)> {
-        versions.iter().map(|found| ((*found).to_owned(), version(found))).collect()
+        versions
+            .iter()
+            .map(|found| ((*found).to_owned(), version(found)))
+            .collect()
     };
     let rows: [(&str, &[&str], &str, Option<&str>); 5] = [
         ("previous", &["1.0.0", "2.0.0"], "3.0.0", Some("2.0.0")),
-        ("previous", &["1.0.0", "2.0.0", "3.0.0"], "2.0.0", Some("1.0.0")),
+        (
+            "previous",
+            &["1.0.0", "2.0.0", "3.0.0"],
+            "2.0.0",
+            Some("1.0.0"),
+        ),
         ("previous", &["1.0.0"], "1.0.0", None),
         ("1.5.0", &[], "2.0.0", Some("1.5.0")),
         ("nonsense", &["1.0.0"], "2.0.0", None),
@@ -382,11 +510,29 @@ fn o16_a_deletion_takes_versions_down_and_kinds_as_the_policy_says() {
     let release = [Action::ReleaseDefinitions(names())];
     let (keep, all) = (DefinitionPolicy::Keep, DefinitionPolicy::Delete);
     let gone: fn(&mut Observed) = |seen| seen.versions.clear();
-    check("versions", &with(keep, |_| {}), Rule::O16, Deleting, &versions);
+    check(
+        "versions",
+        &with(keep, |_| {}),
+        Rule::O16,
+        Deleting,
+        &versions,
+    );
     let seen = with(keep, gone);
-    let decision = check("then it lets kinds go", &seen, Rule::O16, Deleting, &release);
+    let decision = check(
+        "then it lets kinds go",
+        &seen,
+        Rule::O16,
+        Deleting,
+        &release,
+    );
     assert_eq!(decision.afterwards, [Action::LetGo]);
-    check("kinds first", &with(all, |_| {}), Rule::O16, Deleting, &kinds);
+    check(
+        "kinds first",
+        &with(all, |_| {}),
+        Rule::O16,
+        Deleting,
+        &kinds,
+    );
     let going = with(all, |seen| seen.definitions[0].marked = true);
     let decision = check("are waited for", &going, Rule::O16, Deleting, &[]);
     assert!(!decision.waiting_on.is_empty() && decision.afterwards.is_empty());
@@ -395,7 +541,13 @@ fn o16_a_deletion_takes_versions_down_and_kinds_as_the_policy_says() {
     let heir = with(all, |seen| seen.definitions[0].heir = Some("other".into()));
     check("another needs them", &heir, Rule::O16, Deleting, &versions);
     let strange = with(keep, |seen| seen.versions[0].mine = false);
-    check("somebody else's version", &strange, Rule::O16, Deleting, &release);
+    check(
+        "somebody else's version",
+        &strange,
+        Rule::O16,
+        Deleting,
+        &release,
+    );
     let free = with(keep, |seen| seen.held = false);
     let decision = check("nothing holds it", &free, Rule::O16, Deleting, &[]);
     assert!(decision.afterwards.is_empty());

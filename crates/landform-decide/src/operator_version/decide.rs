@@ -68,7 +68,10 @@ fn replaced(seen: &Observed, family: Family<'_>, by: &Member) -> Decision {
         let reason = "it must note that it replaces this one";
         decision.waiting_on = vec![waiting_for(Rule::O16, by, reason)];
     } else if let Some(other) = family.goes_before_me(by) {
-        let reason = format!("{} takes its place back as well, and it goes first", by.version);
+        let reason = format!(
+            "{} takes its place back as well, and it goes first",
+            by.version
+        );
         decision.waiting_on = vec![waiting_for(Rule::O16, other, &reason)];
     } else if by.phase == Some(Phase::Succeeded) {
         decision.afterwards = vec![Action::DeleteSelf];

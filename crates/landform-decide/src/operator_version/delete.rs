@@ -29,7 +29,12 @@ pub(super) fn delete(seen: &Observed, family: Family<'_>) -> Decision {
         decision.waiting_on = vec![wait(Rule::O15, reason)];
         return decision;
     }
-    let forgets = |found: &&Member| found.replaced.iter().all(|former| former.name != seen.me.name);
+    let forgets = |found: &&Member| {
+        found
+            .replaced
+            .iter()
+            .all(|former| former.name != seen.me.name)
+    };
     if let Some(successor) = family.successors(&seen.me).find(forgets) {
         let reason = "it must note that it replaces this one";
         decision.waiting_on = vec![waiting_for(Rule::O16, successor, reason)];

@@ -157,7 +157,11 @@ impl<'a> Family<'a> {
             return waits(predecessor, Reason::NotUpgradeable, message);
         }
         let rivals = self.unmarked().filter(|found| {
-            !found.begun && !found.stuck && !found.has_failed() && leads(found, predecessor) && order(found, me).is_gt()
+            !found.begun
+                && !found.stuck
+                && !found.has_failed()
+                && leads(found, predecessor)
+                && order(found, me).is_gt()
         });
         if let Some(rival) = best(rivals) {
             let message = format!(
@@ -229,7 +233,11 @@ impl<'a> Family<'a> {
         }
         let former = |found: &&Member| !found.marked && found.begun && self.reaches(from, found);
         let formers: Vec<_> = self.all().filter(former).collect();
-        let running: Vec<_> = formers.iter().copied().filter(|found| found.runs()).collect();
+        let running: Vec<_> = formers
+            .iter()
+            .copied()
+            .filter(|found| found.runs())
+            .collect();
         self.last(&running).or_else(|| self.last(&formers))
     }
 
@@ -268,7 +276,9 @@ impl<'a> Family<'a> {
         let together = self.others.iter().filter(|found| {
             found.uid != by.uid && order(found, by).is_gt() && self.reaches(by, found)
         });
-        together.filter(|_| takes_back(by, self.me)).max_by(|a, b| order(a, b))
+        together
+            .filter(|_| takes_back(by, self.me))
+            .max_by(|a, b| order(a, b))
     }
 
     /// The highest version that waits or has failed, above this one.

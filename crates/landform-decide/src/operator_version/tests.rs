@@ -5,9 +5,9 @@ use landform_api::catalog::{AdoptionBy, Phase, RequirementStatus, UpgradeMode};
 use landform_catalog::{Edges, Replaces};
 use semver::Version;
 
+use super::decide;
 use super::observed::Former;
 use super::{Action, Decision, Install, Member, Need, Observed, OwnedBy, Reason, Remedy, Resource};
-use super::decide;
 use crate::Rule;
 
 use Phase::{Deleting, Failed, InstallReady, Installing, Pending, Replacing, Succeeded};
@@ -148,7 +148,11 @@ fn o2_a_higher_version_that_is_held_back_is_told_on_the_one_that_runs() {
         seen.others.clear();
         seen.offer = Some(offer.clone());
     });
-    assert_eq!(decide(&offered).higher, Some(offer.clone()), "as the app type says");
+    assert_eq!(
+        decide(&offered).higher,
+        Some(offer.clone()),
+        "as the app type says"
+    );
     let not_begun = new_b(|seen| seen.offer = Some(offer));
     assert_eq!(decide(&not_begun).higher, None, "it doesn't run itself");
 }
@@ -163,12 +167,24 @@ fn o10_the_first_version_is_installed_step_by_step() {
         })
     };
     let install = [Action::Install];
-    let ready = check("new", &step(None, false, Install::Absent), Rule::O10, InstallReady, &[]);
+    let ready = check(
+        "new",
+        &step(None, false, Install::Absent),
+        Rule::O10,
+        InstallReady,
+        &[],
+    );
     assert!(ready.again);
     let seen = step(Some(InstallReady), false, Install::Absent);
     check("ready", &seen, Rule::O10, Installing, &install);
     let seen = step(Some(Installing), true, Install::Absent);
-    check("its execution is gone", &seen, Rule::O10, Installing, &install);
+    check(
+        "its execution is gone",
+        &seen,
+        Rule::O10,
+        Installing,
+        &install,
+    );
     let seen = step(Some(Succeeded), true, Install::Outdated);
     check("changed", &seen, Rule::O10, Installing, &install);
     let seen = step(Some(Installing), true, Install::Working);
@@ -195,16 +211,34 @@ fn o10_nothing_is_installed_while_something_is_wrong_or_missing() {
         })
     };
     let missing = RequirementStatus::NotPresent;
-    let decision = check("missing", &with(false, missing, Remedy::Nothing), Rule::O10, Pending, &[]);
+    let decision = check(
+        "missing",
+        &with(false, missing, Remedy::Nothing),
+        Rule::O10,
+        Pending,
+        &[],
+    );
     assert_eq!(decision.reason, Reason::RequirementsNotMet);
     assert!(decision.message.contains("databases.example.org"));
     assert!(decision.waiting_on[0].reason.contains("nobody brings it"));
-    check("lost", &with(true, missing, Remedy::Nothing), Rule::O10, Failed, &[]);
+    check(
+        "lost",
+        &with(true, missing, Remedy::Nothing),
+        Rule::O10,
+        Failed,
+        &[],
+    );
     let write = [Action::WriteDefinition(0)];
     let own = with(false, missing, Remedy::WriteDefinition);
     assert!(check("its own kind", &own, Rule::O10, Pending, &write).again);
     let unfit = RequirementStatus::PresentNotSatisfied;
-    let decision = check("refused", &with(false, unfit, Remedy::Refuse), Rule::O10, Failed, &[]);
+    let decision = check(
+        "refused",
+        &with(false, unfit, Remedy::Refuse),
+        Rule::O10,
+        Failed,
+        &[],
+    );
     assert_eq!(decision.reason, Reason::RequirementsRefused);
     let present = with(false, RequirementStatus::Present, Remedy::WriteDefinition);
     check("present", &present, Rule::O10, InstallReady, &[]);
@@ -216,27 +250,79 @@ fn o10_whose_turn_it_is() {
     let succeeded = |name, version, replaces| begun(name, version, replaces, Succeeded);
     let mut obstinate = succeeded("a", "1.0.0", "");
     obstinate.upgradeable = Err("a backup runs".into());
-    let marked = Member { marked: true, ..begun("a", "1.0.0", "", Deleting) };
-    let stuck = Member { stuck: true, ..fresh("c", "3.0.0", "a") };
+    let marked = Member {
+        marked: true,
+        ..begun("a", "1.0.0", "", Deleting)
+    };
+    let stuck = Member {
+        stuck: true,
+        ..fresh("c", "3.0.0", "a")
+    };
     let a = || succeeded("a", "1.0.0", "");
     let first = Some(Reason::AnotherFirst);
     let rows: [Row; 16] = [
         ("alone", vec![], None),
-        ("an older one is there", vec![fresh("a", "1.0.0", "")], first),
+        (
+            "an older one is there",
+            vec![fresh("a", "1.0.0", "")],
+            first,
+        ),
         ("a newer one is there", vec![fresh("c", "3.0.0", "b")], None),
         ("it replaces the one that runs", vec![a()], None),
         ("which failed", vec![begun("a", "1.0.0", "", Failed)], None),
-        ("which is at work", vec![begun("a", "1.0.0", "", Installing)], first),
-        ("which forbids it", vec![obstinate], Some(Reason::NotUpgradeable)),
+        (
+            "which is at work",
+            vec![begun("a", "1.0.0", "", Installing)],
+            first,
+        ),
+        (
+            "which forbids it",
+            vec![obstinate],
+            Some(Reason::NotUpgradeable),
+        ),
         ("which goes", vec![marked], first),
-        ("a higher one does so as well", vec![a(), fresh("c", "3.0.0", "a")], first),
+        (
+            "a higher one does so as well",
+            vec![a(), fresh("c", "3.0.0", "a")],
+            first,
+        ),
         ("which can't be", vec![a(), stuck], None),
-        ("or came to nothing", vec![a(), Member { phase: Some(Failed), ..fresh("c", "3.0.0", "a") }], None),
-        ("or was begun", vec![a(), begun("c", "3.0.0", "a", Installing)], first),
-        ("a successor is being installed", vec![begun("c", "3.0.0", "b", Installing)], first),
-        ("it doesn't replace the one that runs", vec![succeeded("z", "1.5.0", "")], Some(Reason::NoPath)),
-        ("a higher one runs", vec![succeeded("z", "9.0.0", "")], Some(Reason::Downgrade)),
-        ("the same version runs", vec![succeeded("z", "2.0.0", "")], Some(Reason::NoPath)),
+        (
+            "or came to nothing",
+            vec![
+                a(),
+                Member {
+                    phase: Some(Failed),
+                    ..fresh("c", "3.0.0", "a")
+                },
+            ],
+            None,
+        ),
+        (
+            "or was begun",
+            vec![a(), begun("c", "3.0.0", "a", Installing)],
+            first,
+        ),
+        (
+            "a successor is being installed",
+            vec![begun("c", "3.0.0", "b", Installing)],
+            first,
+        ),
+        (
+            "it doesn't replace the one that runs",
+            vec![succeeded("z", "1.5.0", "")],
+            Some(Reason::NoPath),
+        ),
+        (
+            "a higher one runs",
+            vec![succeeded("z", "9.0.0", "")],
+            Some(Reason::Downgrade),
+        ),
+        (
+            "the same version runs",
+            vec![succeeded("z", "2.0.0", "")],
+            Some(Reason::NoPath),
+        ),
     ];
     for (what, others, waits) in rows {
         let decision = decide(&new_b(|seen| seen.others = others));
@@ -311,7 +397,13 @@ fn o12_the_successor_becomes_a_second_owner() {
     let own = handing(UpgradeMode::Managed, AdoptionBy::Landform, &["b*"]);
     check("it is its own", &own, Rule::O10, Succeeded, &[]);
     let strange = handing(UpgradeMode::Managed, AdoptionBy::Landform, &["z*"]);
-    check("of a version that it doesn't replace", &strange, Rule::O10, Succeeded, &[]);
+    check(
+        "of a version that it doesn't replace",
+        &strange,
+        Rule::O10,
+        Succeeded,
+        &[],
+    );
     let unlabelled = taking_over(|seen| {
         seen.resources = vec![resource(&["a*"])];
         seen.resources[0].owners[0].selected = false;
@@ -327,7 +419,10 @@ fn o12_the_successor_becomes_a_second_owner() {
         seen.others.push(begun("c", "3.0.0", "b", Succeeded));
         seen.resources = vec![resource(&["a*"])];
     });
-    assert!(decide(&overtaken).actions.is_empty(), "another one is the heir");
+    assert!(
+        decide(&overtaken).actions.is_empty(),
+        "another one is the heir"
+    );
 }
 
 #[test]
@@ -384,7 +479,13 @@ fn o15_one_write_for_a_resource_of_two_old_owners() {
         ];
         seen.resources = vec![resource(&["a*", "b"])];
     });
-    check("two old owners", &seen, Rule::O12, Succeeded, &[Action::AddOwner(0)]);
+    check(
+        "two old owners",
+        &seen,
+        Rule::O12,
+        Succeeded,
+        &[Action::AddOwner(0)],
+    );
 }
 
 #[test]
@@ -395,10 +496,35 @@ fn o16_a_replaced_version_that_owns_nothing_goes() {
     assert_eq!(decision.afterwards, [Action::DeleteSelf]);
     let held = [
         ("not remembered", begun("b", "2.0.0", "a", Succeeded)),
-        ("being replaced itself", Member { phase: Some(Replacing), ..remembered() }),
-        ("at work", Member { phase: Some(Installing), ..remembered() }),
-        ("failed", Member { phase: Some(Failed), ..remembered() }),
-        ("marked", Member { marked: true, phase: Some(Deleting), ..remembered() }),
+        (
+            "being replaced itself",
+            Member {
+                phase: Some(Replacing),
+                ..remembered()
+            },
+        ),
+        (
+            "at work",
+            Member {
+                phase: Some(Installing),
+                ..remembered()
+            },
+        ),
+        (
+            "failed",
+            Member {
+                phase: Some(Failed),
+                ..remembered()
+            },
+        ),
+        (
+            "marked",
+            Member {
+                marked: true,
+                phase: Some(Deleting),
+                ..remembered()
+            },
+        ),
         ("no successor", begun("b", "2.0.0", "z", Succeeded)),
     ];
     for (what, b) in held {
@@ -466,7 +592,13 @@ fn o17_a_failed_successor_leaves_the_old_one_running() {
         seen.others[0].phase = Some(Failed);
         seen.others.push(begun("c", "3.0.0", "b", Installing));
     });
-    check("another successor is at work", &next, Rule::O10, Succeeded, &[]);
+    check(
+        "another successor is at work",
+        &next,
+        Rule::O10,
+        Succeeded,
+        &[],
+    );
 }
 
 #[test]
@@ -485,8 +617,18 @@ fn o17_a_version_takes_its_place_back() {
     let mut over = back(true);
     over.others.clear();
     over.resources.clear();
-    check("over", &over, Rule::O10, Succeeded, &[Action::ForgetRollback]);
+    check(
+        "over",
+        &over,
+        Rule::O10,
+        Succeeded,
+        &[Action::ForgetRollback],
+    );
     let mut both = back(true);
     both.others[0].rollback_of = Some("a".into());
-    assert_eq!(decide(&both).phase, Some(Replacing), "they cancel each other");
+    assert_eq!(
+        decide(&both).phase,
+        Some(Replacing),
+        "they cancel each other"
+    );
 }

@@ -25,12 +25,19 @@ fn package(versions: &[(Name, Made)], upgrade: Upgrade) -> Package {
         upgrade,
         ..made.clone()
     };
-    versions.iter().map(|(name, made)| (*name, with(made))).collect()
+    versions
+        .iter()
+        .map(|(name, made)| (*name, with(made)))
+        .collect()
 }
 
 /// A ← B ← C.
 fn chain() -> [(Name, Made); 3] {
-    [("a", made("1.0.0", "")), ("b", made("2.0.0", "a")), ("c", made("3.0.0", "b"))]
+    [
+        ("a", made("1.0.0", "")),
+        ("b", made("2.0.0", "a")),
+        ("c", made("3.0.0", "b")),
+    ]
 }
 
 fn in_all_ways(versions: &[(Name, Made)], events: &[Event], at_rest: impl Fn(&World)) {
@@ -55,7 +62,6 @@ fn o12_o13_o14_o15_o16_one_version_follows_another_and_gets_all_that_it_owns() {
         world.check_only("b");
     });
 }
-
 
 #[test]
 fn o12_o16_three_versions_in_any_order_end_with_the_last() {
@@ -112,14 +118,28 @@ fn o17_a_later_version_follows_the_failed_one() {
 
 #[test]
 fn o17_a_rollback_at_any_moment_ends_with_the_old_version() {
-    let events = [Create("a"), Create("b"), Make("a", "x"), Make("b", "y"), TakeBack("a", "b")];
+    let events = [
+        Create("a"),
+        Create("b"),
+        Make("a", "x"),
+        Make("b", "y"),
+        TakeBack("a", "b"),
+    ];
     in_all_ways(&chain()[..2], &events, |world| {
         let asked = !world.events.contains(&TakeBack("a", "b"));
         world.check_only(if asked { "a" } else { "b" });
     });
-    let events = [Create("a"), Create("b"), Make("a", "x"), CreateInsteadOf("a", "b")];
+    let events = [
+        Create("a"),
+        Create("b"),
+        Make("a", "x"),
+        CreateInsteadOf("a", "b"),
+    ];
     in_all_ways(&chain()[..2], &events, |world| {
-        let asked = !world.events.iter().any(|event| matches!(event, CreateInsteadOf(..)));
+        let asked = !world
+            .events
+            .iter()
+            .any(|event| matches!(event, CreateInsteadOf(..)));
         world.check_only(if asked { "a" } else { "b" });
     });
 }
@@ -128,7 +148,13 @@ fn o17_a_rollback_at_any_moment_ends_with_the_old_version() {
 fn o17_after_a_rollback_the_higher_version_may_come_again() {
     let back = [TakeBack("a", "b"), CreateInsteadOf("a", "b")];
     for back in back {
-        let events = [Create("a"), Create("b"), Make("a", "x"), back, CreateAfter("b", "b")];
+        let events = [
+            Create("a"),
+            Create("b"),
+            Make("a", "x"),
+            back,
+            CreateAfter("b", "b"),
+        ];
         in_all_ways(&chain()[..2], &events, |world| {
             world.check_only("b");
         });
@@ -151,7 +177,11 @@ fn o17_a_rollback_over_two_versions_leaves_none_of_them() {
             return; // It was created twice: the later one is an ordinary latecomer.
         }
         // B may come when the rollback is over.
-        let last = if asked { world.installs[world.installs.len() - 1] } else { "c" };
+        let last = if asked {
+            world.installs[world.installs.len() - 1]
+        } else {
+            "c"
+        };
         assert!(!asked || last != "c");
         world.check_only(last);
     });
@@ -180,7 +210,13 @@ fn o15_a_deletion_in_the_middle_of_a_handover_loses_nothing() {
 #[test]
 fn o15_deletions_in_a_chain_of_three_lose_nothing() {
     for name in ["a", "b", "c"] {
-        let events = [Create("a"), Create("b"), Create("c"), Has("a", "x"), Delete(name)];
+        let events = [
+            Create("a"),
+            Create("b"),
+            Create("c"),
+            Has("a", "x"),
+            Delete(name),
+        ];
         in_two_ways(&chain(), &events, |world| {
             for (name, living) in &world.versions {
                 assert!(!living.marked, "{name} stays {world:#?}");
@@ -201,7 +237,13 @@ fn o15_a_failed_version_that_is_deleted_gives_back_what_both_install() {
     let [a, b, c] = chain();
     let versions = [a, ("b", b.1.broken()), ("c", c.1.broken())];
     for deleted in ["b", "c"] {
-        let events = [Create("a"), Create("b"), Create("c"), Has("a", "x"), Delete(deleted)];
+        let events = [
+            Create("a"),
+            Create("b"),
+            Create("c"),
+            Has("a", "x"),
+            Delete(deleted),
+        ];
         in_two_ways(&versions, &events, |world| {
             for (name, living) in &world.versions {
                 assert!(!living.marked, "{name} stays {world:#?}");
@@ -221,24 +263,50 @@ fn o10_odd_edges_lead_to_no_loop_and_no_downgrade() {
         // A cycle.
         &[("a", made("1.0.0", "b")), ("b", made("2.0.0", "a"))],
         // Ranges without an upper bound.
-        &[("a", made("1.0.0", ">=0.0.0")), ("b", made("2.0.0", ">=0.0.0"))],
-        &[("a", made("1.0.0", ">=0.0.0")), ("b", made("2.0.0", ">=0.0.0")), ("c", made("3.0.0", ">=0.0.0"))],
+        &[
+            ("a", made("1.0.0", ">=0.0.0")),
+            ("b", made("2.0.0", ">=0.0.0")),
+        ],
+        &[
+            ("a", made("1.0.0", ">=0.0.0")),
+            ("b", made("2.0.0", ">=0.0.0")),
+            ("c", made("3.0.0", ">=0.0.0")),
+        ],
         // Two heads.
-        &[("a", made("1.0.0", "")), ("b", made("2.0.0", "a")), ("c", made("3.0.0", "a"))],
+        &[
+            ("a", made("1.0.0", "")),
+            ("b", made("2.0.0", "a")),
+            ("c", made("3.0.0", "a")),
+        ],
         // The same version twice.
-        &[("a", made("1.0.0", "b")), ("b", made("1.0.0", "a")), ("c", made("1.0.0+build", "a"))],
+        &[
+            ("a", made("1.0.0", "b")),
+            ("b", made("1.0.0", "a")),
+            ("c", made("1.0.0+build", "a")),
+        ],
         // Pre-releases.
-        &[("a", made("1.0.0-alpha", "")), ("b", made("1.0.0-beta", "a")), ("c", made("1.0.0", "b"))],
+        &[
+            ("a", made("1.0.0-alpha", "")),
+            ("b", made("1.0.0-beta", "a")),
+            ("c", made("1.0.0", "b")),
+        ],
         // Edges to what is absent.
         &[("a", made("1.0.0", "z")), ("b", made("2.0.0", "y"))],
-        &[("a", made("1.0.0", "z")), ("b", made("2.0.0", "a")), ("c", made("3.0.0", "y"))],
+        &[
+            ("a", made("1.0.0", "z")),
+            ("b", made("2.0.0", "a")),
+            ("c", made("3.0.0", "y")),
+        ],
     ];
     for versions in odd {
         let mut events: Vec<_> = versions.iter().map(|(name, _)| Create(name)).collect();
         events.push(Make("a", "x"));
         let package = package(versions, UPGRADES[0]);
         explore(&package, World::new(&events), |world| {
-            let succeeded = world.versions.iter().filter(|(_, living)| living.phase == Some(Phase::Succeeded));
+            let succeeded = world
+                .versions
+                .iter()
+                .filter(|(_, living)| living.phase == Some(Phase::Succeeded));
             let names: Vec<_> = succeeded.map(|(name, _)| *name).collect();
             let [name] = names[..] else {
                 panic!("{names:?} run {world:#?}");

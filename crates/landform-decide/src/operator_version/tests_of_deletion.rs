@@ -32,9 +32,15 @@ fn o16_without_an_heir_resources_go_first_then_the_operator_then_itself() {
     assert!(decision.actions.is_empty());
     assert!(decision.waiting_on[0].reason.contains("a finalizer"));
     let bare = decide(&marked(|seen| seen.install = Install::Absent));
-    assert_eq!((bare.rule, bare.afterwards), (Rule::O16, vec![Action::LetGo]));
+    assert_eq!(
+        (bare.rule, bare.afterwards),
+        (Rule::O16, vec![Action::LetGo])
+    );
     let free = decide(&marked(|seen| seen.held = false));
-    assert!(free.actions.is_empty() && free.afterwards.is_empty(), "nothing holds it");
+    assert!(
+        free.actions.is_empty() && free.afterwards.is_empty(),
+        "nothing holds it"
+    );
 }
 
 #[test]
@@ -49,19 +55,39 @@ fn o15_an_heir_gets_what_a_marked_version_owns() {
     let a = || begun("a", "1.0.0", "", Succeeded);
     let waiting = [
         ("a successor runs", vec![c(Succeeded), a()], "c"),
-        ("a successor is being installed", vec![c(Installing), a()], "c"),
-        ("the successor failed, its predecessor runs", vec![c(Failed), a()], "a"),
-        ("the successor failed, and there is no other", vec![c(Failed)], "c"),
+        (
+            "a successor is being installed",
+            vec![c(Installing), a()],
+            "c",
+        ),
+        (
+            "the successor failed, its predecessor runs",
+            vec![c(Failed), a()],
+            "a",
+        ),
+        (
+            "the successor failed, and there is no other",
+            vec![c(Failed)],
+            "c",
+        ),
         ("its predecessor runs", vec![a()], "a"),
     ];
     for (what, others, whom) in waiting {
         let decision = decide(&owning(others));
         assert_eq!(decision.rule, Rule::O15, "{what}");
         assert!(decision.actions.is_empty(), "{what}");
-        assert_eq!(decision.waiting_on[0].object.as_ref().unwrap().name, whom, "{what}");
+        assert_eq!(
+            decision.waiting_on[0].object.as_ref().unwrap().name,
+            whom,
+            "{what}"
+        );
     }
     let unready = decide(&owning(vec![fresh("c", "3.0.0", "b")]));
-    assert_eq!(unready.actions, [Action::DeleteResource(0)], "it isn't installed");
+    assert_eq!(
+        unready.actions,
+        [Action::DeleteResource(0)],
+        "it isn't installed"
+    );
     let mut forgetful = c(Succeeded);
     forgetful.replaced.clear();
     let decision = decide(&owning(vec![forgetful]));
@@ -96,7 +122,11 @@ fn o17_what_both_install_is_taken_back_before_the_operator_goes() {
     assert_eq!(decide(&with(Some("b#/1"))).actions, [Action::Uninstall]);
     let mut never = with(None);
     never.install = Install::Absent;
-    assert_eq!(decide(&never).afterwards, [Action::LetGo], "nothing was installed");
+    assert_eq!(
+        decide(&never).afterwards,
+        [Action::LetGo],
+        "nothing was installed"
+    );
 }
 
 #[test]

@@ -138,7 +138,7 @@ pub(crate) struct World {
     pub(crate) gone: BTreeSet<Name>,
     /// Things that were deleted because somebody deleted their only owner.
     pub(crate) deleted: BTreeSet<&'static str>,
-    births: u32,
+    pub(crate) births: u32,
 }
 
 /// One write to one object.
@@ -186,7 +186,13 @@ impl World {
             let range = edges.skip_range.clone().map(Replaces::Range);
             Former {
                 name: (*name).to_owned(),
-                edges: edges.replaces.clone().into_iter().chain(skips).chain(range).collect(),
+                edges: edges
+                    .replaces
+                    .clone()
+                    .into_iter()
+                    .chain(skips)
+                    .chain(range)
+                    .collect(),
             }
         };
         Member {
@@ -275,7 +281,11 @@ impl World {
             orphaning: false,
             problem: None,
             others: self.others(package, name),
-            needs: if package[name].lacking { vec![need] } else { Vec::new() },
+            needs: if package[name].lacking {
+                vec![need]
+            } else {
+                Vec::new()
+            },
             install: match living.execution {
                 Execution::Absent => Install::Absent,
                 Execution::Leaving => Install::Leaving(None),
@@ -349,13 +359,19 @@ impl World {
             Action::Reassert(_) => self.deployment = Some(uid),
             Action::AddOwner(place) => {
                 let thing = self.things.get_mut(places[*place]).unwrap();
-                assert!(thing.labelled, "{name} touches what nobody said was managed");
+                assert!(
+                    thing.labelled,
+                    "{name} touches what nobody said was managed"
+                );
                 assert!(thing.owners.iter().all(|(owner, _)| *owner != uid));
                 thing.owners.push((uid, false));
             }
             Action::Adopt(place, old) => {
                 let thing = self.things.get_mut(places[*place]).unwrap();
-                assert!(thing.labelled, "{name} touches what nobody said was managed");
+                assert!(
+                    thing.labelled,
+                    "{name} touches what nobody said was managed"
+                );
                 adopt(thing, &uid);
                 thing.owners.retain(|(owner, _)| owner != old);
             }
@@ -424,14 +440,24 @@ impl World {
     /// O15 after every single write.
     fn check(&self) {
         for (title, thing) in &self.things {
-            let controllers = thing.owners.iter().filter(|(_, controller)| *controller).count();
-            assert!(controllers <= 1, "{title} has two controllers: {:?}", thing.owners);
+            let controllers = thing
+                .owners
+                .iter()
+                .filter(|(_, controller)| *controller)
+                .count();
+            assert!(
+                controllers <= 1,
+                "{title} has two controllers: {:?}",
+                thing.owners
+            );
             let orphan = thing.owners.is_empty() && !title.starts_with("nobody");
             assert!(!orphan, "{title} has no owner");
         }
         for title in FOREIGN {
             let owners = &self.things[title].owners;
-            let untouched = owners.iter().all(|(uid, controller)| uid == STRANGER && *controller);
+            let untouched = owners
+                .iter()
+                .all(|(uid, controller)| uid == STRANGER && *controller);
             assert!(untouched, "{title} was touched");
         }
         assert_eq!(self.things["a stranger's"].owners.len(), 1);
@@ -458,7 +484,9 @@ impl World {
             }
         }
         if let Some(high) = highest {
-            let lead = package[name].edges.lead((high, &package[high].version), (name, to));
+            let lead = package[name]
+                .edges
+                .lead((high, &package[high].version), (name, to));
             assert!(lead, "{name} is installed over {high} without an edge");
         }
     }
@@ -482,9 +510,11 @@ impl World {
         for (other, found) in &self.versions {
             let its = (*other, &package[other].version);
             let able = !found.marked && found.execution != Execution::Absent && *other != name;
-            let related =
-                package[other].edges.lead(me, its) || package[name].edges.lead(its, me);
-            assert!(!(able && related), "{other} could have had what {name} owns: {self:#?}");
+            let related = package[other].edges.lead(me, its) || package[name].edges.lead(its, me);
+            assert!(
+                !(able && related),
+                "{other} could have had what {name} owns: {self:#?}"
+            );
         }
     }
 
@@ -558,14 +588,19 @@ impl World {
             Event::Create(name) => world.create(package, name, None)?,
             Event::CreateAfter(name, gone) => {
                 // An app type waits until the rollback is over.
-                let named = self.versions.values().any(|found| found.rollback_of == Some(name));
+                let named = self
+                    .versions
+                    .values()
+                    .any(|found| found.rollback_of == Some(name));
                 if !self.gone.contains(gone) || self.versions.contains_key(gone) || named {
                     return None;
                 }
                 world.create(package, name, None)?;
             }
             Event::CreateInsteadOf(name, of) => {
-                self.versions.get(of).filter(|of| of.phase == Some(Phase::Succeeded))?;
+                self.versions
+                    .get(of)
+                    .filter(|of| of.phase == Some(Phase::Succeeded))?;
                 world.create(package, name, Some(of))?;
             }
             Event::TakeBack(name, of) => {
@@ -729,5 +764,10 @@ pub(crate) fn walk<W: Clone + Eq + Hash + Debug>(
         }
     }
     let circling = || places.iter().find(|(_, place)| after[**place] > 0);
-    assert_eq!(taken, places.len(), "it goes round and round: {:#?}", circling());
+    assert_eq!(
+        taken,
+        places.len(),
+        "it goes round and round: {:#?}",
+        circling()
+    );
 }
