@@ -31,8 +31,9 @@ pub async fn add_owner(
 }
 
 /// O13, O14: in one write the version becomes the controller of a resource, as an owner if it wasn't one,
-/// and the version with the uid `from` is an owner no more. Does nothing when `from` owns it no more. A
-/// stranger that controls the resource stays in control. Returns whether anything was written.
+/// and the version with the uid `from` is an owner no more. Other versions of the `family`, by uid, lose
+/// control; a stranger that controls the resource keeps it. Does nothing when `from` owns it no more. Returns
+/// whether anything was written.
 ///
 /// # Errors
 /// What the API answers; a conflict when somebody wrote at the same time: call it again.
@@ -41,8 +42,26 @@ pub async fn adopt(
     resource: &str,
     from: &str,
     version: &Version<'_>,
+    family: &[&str],
 ) -> Result<bool, Failure> {
-    change(api, resource, |owners| adopted(owners, from, version)).await
+    change(api, resource, |owners| {
+        adopted(owners, from, version, family)
+    })
+    .await
+}
+
+/// Takes one owner off a resource that has others as well. Returns whether it did; not when it is the only one.
+pub(crate) async fn disown(
+    api: &Api<DynamicObject>,
+    resource: &str,
+    uid: &str,
+) -> Result<bool, Failure> {
+    change(api, resource, |mut owners| {
+        let before = owners.len();
+        owners.retain(|found| found["uid"] != uid);
+        (owners.len() < before && !owners.is_empty()).then_some(owners)
+    })
+    .await
 }
 
 fn with_second_owner(mut owners: Vec<Value>, version: &Version<'_>) -> Option<Vec<Value>> {
@@ -53,11 +72,24 @@ fn with_second_owner(mut owners: Vec<Value>, version: &Version<'_>) -> Option<Ve
     Some(owners)
 }
 
-fn adopted(mut owners: Vec<Value>, from: &str, version: &Version<'_>) -> Option<Vec<Value>> {
+fn adopted(
+    mut owners: Vec<Value>,
+    from: &str,
+    version: &Version<'_>,
+    family: &[&str],
+) -> Option<Vec<Value>> {
     let before = owners.len();
     owners.retain(|found| found["uid"] != from);
     if owners.len() == before {
         return None;
+    }
+    for found in &mut owners {
+        if found["uid"]
+            .as_str()
+            .is_some_and(|uid| family.contains(&uid))
+        {
+            found["controller"] = json!(false);
+        }
     }
     let strange = |found: &Value| found["controller"] == true && found["uid"] != version.uid;
     let controls = !owners.iter().any(strange);
@@ -137,21 +169,34 @@ mod tests {
     #[test]
     fn o13_adoption_moves_control_and_takes_the_old_owner_off_in_one_write() {
         let both = vec![reference("old", true), reference("new", false)];
-        assert_eq!(shown(adopted(both, "old", &NEW)), [("new".into(), true)]);
+        assert_eq!(
+            shown(adopted(both, "old", &NEW, &["old"])),
+            [("new".into(), true)]
+        );
         // Option 2 adds the owner in the same write.
         let old = vec![reference("old", true)];
-        assert_eq!(shown(adopted(old, "old", &NEW)), [("new".into(), true)]);
+        assert_eq!(
+            shown(adopted(old, "old", &NEW, &["old"])),
+            [("new".into(), true)]
+        );
+    }
+
+    #[test]
+    fn o15_another_version_of_the_family_controls_it_no_more() {
+        let three = vec![reference("old", false), reference("between", true)];
+        let after = shown(adopted(three, "old", &NEW, &["old", "between"]));
+        assert_eq!(after, [("between".into(), false), ("new".into(), true)]);
     }
 
     #[test]
     fn o15_a_stranger_stays_in_control_and_what_is_not_the_old_ones_is_left_alone() {
         let strange = vec![reference("old", false), reference("stranger", true)];
-        let after = shown(adopted(strange, "old", &NEW));
+        let after = shown(adopted(strange, "old", &NEW, &["old"]));
         assert_eq!(after, [("stranger".into(), true), ("new".into(), false)]);
         assert_eq!(
-            adopted(vec![reference("stranger", true)], "old", &NEW),
+            adopted(vec![reference("stranger", true)], "old", &NEW, &["old"]),
             None
         );
-        assert_eq!(adopted(Vec::new(), "old", &NEW), None);
+        assert_eq!(adopted(Vec::new(), "old", &NEW, &["old"]), None);
     }
 }

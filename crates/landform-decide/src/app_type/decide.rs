@@ -229,11 +229,10 @@ fn next(seen: &Observed) -> Decision {
     }
 }
 
-/// One that has the candidate's name, or that still takes its place back from the one of that name.
+/// One that has the candidate's name, or whose rollback is not over.
 fn in_the_way<'a>(seen: &'a Observed, candidate: &Candidate) -> Option<&'a OwnVersion> {
-    seen.versions.iter().find(|found| {
-        found.name == candidate.name || found.rollback_of.as_ref() == Some(&candidate.name)
-    })
+    let mut versions = seen.versions.iter();
+    versions.find(|found| found.name == candidate.name || found.rollback_of.is_some())
 }
 
 fn approved(seen: &Observed, version: &Version) -> bool {
@@ -265,10 +264,10 @@ fn blockers(seen: &Observed, from: &OwnVersion, to: &Candidate) -> Vec<Blocked> 
         )),
     }
     let left = seen.rolled_back_from.as_ref();
-    if left.is_some_and(|left| left.cmp_precedence(&to.version).is_eq()) && !approved {
+    if left.is_some_and(|left| left.cmp_precedence(&to.version).is_ge()) && !approved {
         troubles.push(trouble(
             "RolledBack",
-            format!("a rollback left {}", to.version),
+            format!("a rollback left {}, or one above it", to.version),
             "approve it with `landform approve`, or wait for a higher version",
         ));
     }

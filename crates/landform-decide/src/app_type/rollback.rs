@@ -8,7 +8,8 @@ use super::decision::{Action, Decision};
 use super::observed::{Observed, OwnVersion, installed, upgrading};
 use crate::Rule;
 
-/// The version that a rollback asks for, when it has to come from the catalog.
+/// The version that a rollback asks for, when it has to come from the catalog. The history ends with what the
+/// status calls installed: that may not be the one that runs any more.
 #[must_use]
 pub fn target(
     asked: &str,
@@ -39,16 +40,16 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
     let wants = |version: &Version| {
         Version::parse(asked).is_ok_and(|found| found.cmp_precedence(version).is_eq())
     };
-    if let Some((back, left)) = going_back(seen) {
-        if asked == PREVIOUS || wants(&back.version) {
-            // It was begun before: a crash kept the annotation.
-            let message = format!("going back from {} to {}", left.version, back.version);
-            return Decision {
-                afterwards: vec![Action::ForgetRollback],
-                rolled_back_from: Some(left.version.to_string()),
-                ..Decision::new(Rule::O17, phase, message)
-            };
-        }
+    if let Some((back, left)) = going_back(seen)
+        && (asked == PREVIOUS || wants(&back.version))
+    {
+        // It was begun before: a crash kept the annotation.
+        let message = format!("going back from {} to {}", left.version, back.version);
+        return Decision {
+            afterwards: vec![Action::ForgetRollback],
+            rolled_back_from: Some(left.version.to_string()),
+            ..Decision::new(Rule::O17, phase, message)
+        };
     }
     let undone = upgrading(&seen.versions);
     if let Some(undone) = undone.filter(|_| asked == PREVIOUS || wants(&current.version)) {
@@ -71,7 +72,13 @@ pub(super) fn decide(seen: &Observed, asked: &str) -> Decision {
         let fits = wants(&found.version) || asked == PREVIOUS && lower(found);
         !found.marked && found.name != current.name && ran && fits
     });
-    if let Some(former) = leaving.max_by(|a, b| a.version.cmp_precedence(&b.version)) {
+    // The version before may be gone already while an even older one is still there.
+    let nearer = |found: &&OwnVersion| {
+        let candidate = seen.rollback_candidate.as_ref();
+        candidate.is_none_or(|nearer| nearer.version.cmp_precedence(&found.version).is_le())
+    };
+    let former = leaving.max_by(|a, b| a.version.cmp_precedence(&b.version));
+    if let Some(former) = former.filter(nearer) {
         let take_back = Action::TakeBack {
             name: former.name.clone(),
             of: current.name.clone(),

@@ -221,18 +221,18 @@ fn o5_each_blocker_alone_blocks_and_says_what_would_unblock_it() {
             seen.approved = Some(version("2.0.0"));
         }),
         ("RolledBack", |seen| {
-            seen.rolled_back_from = Some(version("2.0.0"))
+            seen.rolled_back_from = Some(version("2.0.0"));
         }),
         ("NotFinal", |seen| {
-            seen.versions[0].phase = Some(Phase::Replacing)
+            seen.versions[0].phase = Some(Phase::Replacing);
         }),
         ("NotUpgradeable", |seen| {
-            seen.versions[0].upgradeable = Err("a backup runs".into())
+            seen.versions[0].upgradeable = Err("a backup runs".into());
         }),
         ("Requirements", |seen| step(seen, "Requirements")),
         ("Definitions", |seen| step(seen, "Definitions")),
         ("NoPath", |seen| {
-            seen.offering = offered(Err(trouble("NoPath")))
+            seen.offering = offered(Err(trouble("NoPath")));
         }),
     ];
     for (reason, change) in blocked {
@@ -323,7 +323,7 @@ fn o17_what_a_rollback_does() {
         name: "a".into(),
         of: "b".into(),
     };
-    let rows: [Row; 9] = [
+    let rows: [Row; 11] = [
         ("nothing before", |_| {}, vec![forget()], None),
         (
             "nothing runs",
@@ -365,6 +365,24 @@ fn o17_what_a_rollback_does() {
             },
             vec![take_back(), forget()],
             Some("2.0.0"),
+        ),
+        (
+            "and has not noticed that it was replaced",
+            |seen| {
+                seen.versions.push(own("b", "2.0.0", Phase::Succeeded));
+            },
+            vec![take_back(), forget()],
+            Some("2.0.0"),
+        ),
+        (
+            "the one to go back to must be gone first",
+            |seen| {
+                seen.versions.push(own("z", "0.9.0", Phase::Deleting));
+                seen.versions[1].marked = true;
+                seen.rollback_candidate = Some(candidate("z", "0.9.0"));
+            },
+            vec![],
+            None,
         ),
         (
             "a crash came after it began",
@@ -431,10 +449,10 @@ fn o17_what_was_given_up_goes_even_after_a_crash() {
     check("given up", &with(|_| {}), Rule::O17, Upgrading, &delete);
     let withheld: [(&str, fn(&mut Observed)); 3] = [
         ("approved again", |seen| {
-            seen.approved = Some(version("2.0.0"))
+            seen.approved = Some(version("2.0.0"));
         }),
         ("another version", |seen| {
-            seen.rolled_back_from = Some(version("1.5.0"))
+            seen.rolled_back_from = Some(version("1.5.0"));
         }),
         ("somebody else's", |seen| seen.versions[1].mine = false),
     ];

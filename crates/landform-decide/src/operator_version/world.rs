@@ -138,7 +138,7 @@ pub(crate) struct World {
     pub(crate) gone: BTreeSet<Name>,
     /// Things that were deleted because somebody deleted their only owner.
     pub(crate) deleted: BTreeSet<&'static str>,
-    births: u32,
+    pub(crate) births: u32,
 }
 
 /// One write to one object.

@@ -49,7 +49,8 @@ impl World {
             (unread, None)
         };
         let rollback = object.annotations().get(keys::ROLLBACK).cloned();
-        let history = status.history.iter();
+        // It ends with what was last seen to run.
+        let history = status.history.iter().chain(&status.installed);
         let history: Vec<_> = history
             .filter_map(|found| Some((found.name.clone(), Version::parse(&found.version).ok()?)))
             .collect();

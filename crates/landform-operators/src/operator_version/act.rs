@@ -168,13 +168,24 @@ impl Act<'_> {
                 let found = &self.world.resources[*place];
                 let api = objects::at(&self.context.client(), &found.place, self.namespace());
                 let name = found.metadata.name.as_deref().unwrap_or_default();
-                adoption::adopt(&api, name, from, &self.me())
+                let family = self
+                    .world
+                    .others
+                    .iter()
+                    .map(|found| found.member.uid.as_str());
+                let family: Vec<_> = family.collect();
+                adoption::adopt(&api, name, from, &self.me(), &family)
                     .await
                     .map(drop)
             }
             Action::DeleteResource(place) => {
                 let found = &self.world.resources[*place];
                 let api = objects::at(&self.context.client(), &found.place, self.namespace());
+                let name = found.metadata.name.as_deref().unwrap_or_default();
+                // What others own as well is theirs from now on.
+                if adoption::disown(&api, name, self.me().uid).await? {
+                    return Ok(());
+                }
                 objects::delete(&api, &found.metadata).await
             }
             Action::DeleteSelf => objects::delete(&self.context.api(), &self.world.metadata).await,
@@ -223,7 +234,8 @@ impl Act<'_> {
     /// in between the loop over definitions (O3) makes it.
     async fn ask(&self, place: usize) -> Result<(), Failure> {
         let needed = &self.world.needed[place];
-        let landform_decide::operator_version::Remedy::Ask { package, .. } = &needed.need.remedy else {
+        let landform_decide::operator_version::Remedy::Ask { package, .. } = &needed.need.remedy
+        else {
             return Ok(());
         };
         let client = self.context.client();
