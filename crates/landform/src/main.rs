@@ -7,6 +7,8 @@
 )]
 
 mod blueprint;
+mod catalog;
+mod client;
 mod data_dir;
 mod delete;
 mod engine;
@@ -46,6 +48,9 @@ enum Command {
     /// Checks and renders blueprints, without a server.
     #[command(subcommand)]
     Blueprint(blueprint::BlueprintCommand),
+    /// Looks into catalogs of operators: on the server, or without one in files.
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
     /// Looks after the data on disk: check, backup, restore, compact.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -57,6 +62,7 @@ fn main() -> ExitCode {
         Command::Delete(args) => delete::run(args),
         Command::Engine(args) => engine::run(args),
         Command::Blueprint(command) => blueprint::run(command),
+        Command::Catalog(command) => catalog::run(command),
         Command::Store(command) => store::run(command),
     };
     match result {
