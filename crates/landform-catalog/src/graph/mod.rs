@@ -222,6 +222,12 @@ impl<'a> Walk<'a> {
             .filter(move |bundle| range.is_none_or(|range| range.contains(&bundle.version)))
     }
 
+    /// The bundles that nobody goes to, each with the higher one that skips it.
+    pub fn skipped(&self) -> impl Iterator<Item = (&'a Bundle, &'a Bundle)> {
+        let nodes = self.nodes.iter();
+        nodes.filter_map(|node| Some((node.bundle, node.skipped_by?)))
+    }
+
     /// All that can be reached from a version in one or more steps, the highest first.
     #[must_use]
     pub fn reachable(&self, from: (&str, &Version)) -> Vec<&'a Bundle> {
