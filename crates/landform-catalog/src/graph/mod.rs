@@ -176,9 +176,13 @@ impl<'a> Walk<'a> {
     }
 
     fn step_places(&self, from: (&str, &Version)) -> Vec<usize> {
+        // Only what is higher can follow.
+        let lower = |node: &Node<'_>| node.bundle.version.cmp_precedence(from.1).is_le();
+        let first = self.nodes.partition_point(lower);
+        let ranged = &self.ranged[self.ranged.partition_point(|place| *place < first)..];
         let by_name = self.named.get(from.0).into_iter().flatten();
         let mut places: Vec<usize> = by_name
-            .chain(&self.ranged)
+            .chain(ranged)
             .copied()
             .filter(|place| {
                 let node = &self.nodes[*place];
