@@ -191,6 +191,9 @@ impl<'a> Search<'_, '_, 'a> {
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let facts: Vec<&str> = self.facts.iter().map(|fact| &*fact.message).collect();
+        if facts.is_empty() {
+            return f.write_str("what is wanted doesn't go together.");
+        }
         write!(f, "{}.", facts.join("; "))?;
         if !self.fixes.is_empty() {
             let fixes: Vec<String> = self.fixes.iter().map(Fix::to_string).collect();

@@ -83,7 +83,6 @@ impl<'a> Writer<'_, '_, 'a> {
                     .map(|owner| self.problem.options[*owner].candidate.package)
                     .filter(|package| self.is_mentioned(package))
                     .collect();
-                packages.dedup();
                 packages.sort_unstable();
                 packages.dedup();
                 let message = format!(
