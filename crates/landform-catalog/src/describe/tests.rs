@@ -118,11 +118,11 @@ fn what_is_not_there_is_told_with_what_is() {
     let index = all();
     let error = show(&index, "latern").unwrap_err();
     assert!(
-        error.absent && error.error.contains("did you mean lantern?"),
+        error.absent && error.error.contains("Did you mean lantern?"),
         "{error}"
     );
     let error = path(&index, &question("lantern", "stabel", "0.1.0", "0.3.0")).unwrap_err();
-    assert!(error.error.contains("did you mean stable?"), "{error}");
+    assert!(error.error.contains("Did you mean stable?"), "{error}");
     let error = path(&index, &question("lantern", "beta", "0.1.0", "0.4.0")).unwrap_err();
     assert!(
         error
@@ -130,7 +130,7 @@ fn what_is_not_there_is_told_with_what_is() {
             .contains("has no version \"0.4.0\" in the channel beta"),
         "{error}"
     );
-    assert!(error.error.contains("0.1.0, 0.2.0, 0.3.0"), "{error}");
+    assert!(error.error.contains("0.3.0, 0.2.0, 0.1.0"), "{error}");
     let error = path(&index, &question("lantern", "", "", "")).unwrap_err();
     assert!(error.error.contains("--from"), "{error}");
 }

@@ -85,7 +85,7 @@ fn a_package_is_shown() {
     }
     let (text, success) = run(&["show", "tidewatr"], &ALL);
     assert!(
-        !success && text.contains("did you mean tidewater?"),
+        !success && text.contains("Did you mean tidewater?"),
         "{text}"
     );
     let (found, success) = json_of(&["show", "tidewatr"], &ALL);

@@ -137,7 +137,7 @@ fn a_default_channel_that_does_not_exist_is_told() {
     );
     only(
         &content,
-        "other.yaml:1 [p] the default channel best doesn't exist, only main",
+        "other.yaml:1 [p] the default channel best doesn't exist: main, the only one",
     );
 }
 
