@@ -2,6 +2,8 @@
 //!
 //! The counts are asserted, so that a change of meaning shows.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::sync::{Arc, LazyLock};

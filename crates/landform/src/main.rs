@@ -8,6 +8,8 @@
 
 mod app_type;
 mod blueprint;
+mod catalog;
+mod client;
 mod data_dir;
 mod delete;
 mod engine;
@@ -51,6 +53,9 @@ enum Command {
     /// Checks and renders blueprints, without a server.
     #[command(subcommand)]
     Blueprint(blueprint::BlueprintCommand),
+    /// Looks into catalogs of operators: on the server, or without one in files.
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
     /// Looks after the data on disk: check, backup, restore, compact.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -64,6 +69,7 @@ fn main() -> ExitCode {
         Command::Rollback(args) => app_type::rollback(args),
         Command::Engine(args) => engine::run(args),
         Command::Blueprint(command) => blueprint::run(command),
+        Command::Catalog(command) => catalog::run(command),
         Command::Store(command) => store::run(command),
     };
     match result {

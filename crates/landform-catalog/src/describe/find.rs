@@ -83,16 +83,18 @@ pub(super) fn version(text: &str) -> Option<Version> {
 
 /// That a package has no such version, and which ones the channel has.
 pub(super) fn no_version(package: &Package, channel: &Channel, named: &str) -> Refusal {
+    // A version that looks alike is no better than others, so there is no hint.
     let versions: Vec<String> = channel
         .entries
         .iter()
+        .rev()
         .filter_map(|entry| Some(package.bundles.get(entry.bundle?)?.version.to_string()))
         .collect();
     let what = format!(
         "package {} has no version {named:?} in the channel {}",
         package.name, channel.name
     );
-    absent(&what, named, versions.iter().map(String::as_str))
+    absent(&what, "", versions.iter().map(String::as_str))
 }
 
 /// That something isn't there, with what is: the likeliest first.
@@ -120,17 +122,20 @@ pub(super) fn absent<'a>(what: &str, named: &str, names: impl Iterator<Item = &'
         .collect();
     let mut error = what.to_owned();
     if !likely.is_empty() && !named.is_empty() {
-        error.push_str(&format!("; did you mean {}?", likely.join(" or ")));
+        error.push_str(&format!(". Did you mean {}?", likely.join(" or ")));
     }
+    // A question has its mark already.
+    let stop = if error.ends_with('?') { "" } else { "." };
     let more = total.saturating_sub(LISTED);
     exists.truncate(LISTED);
     match (total, more) {
-        (0, _) => error.push_str("; there are none at all"),
+        (0, _) => error.push_str(&format!("{stop} There are none at all")),
         // A long list helps nobody who has a hint.
-        (_, more) if more > 0 && !likely.is_empty() && !named.is_empty() => {}
-        (_, 0) => error.push_str(&format!("; there are: {}", exists.join(", "))),
+        (total, more)
+            if !likely.is_empty() && !named.is_empty() && (more > 0 || total == likely.len()) => {}
+        (_, 0) => error.push_str(&format!("{stop} There are: {}", exists.join(", "))),
         (_, more) => error.push_str(&format!(
-            "; there are: {} and {more} more",
+            "{stop} There are: {} and {more} more",
             exists.join(", ")
         )),
     }
@@ -181,7 +186,7 @@ mod tests {
         let refusal = absent("no package \"latern\"", "latern", names.into_iter());
         assert_eq!(
             refusal.error,
-            "no package \"latern\"; did you mean lantern?; there are: anchor, lantern, tidewater"
+            "no package \"latern\". Did you mean lantern? There are: anchor, lantern, tidewater"
         );
         assert_eq!(refusal.exists, ["lantern"]);
         let refusal = absent("none", "zzzzzz", names.into_iter());
@@ -189,7 +194,7 @@ mod tests {
         assert!(
             absent("none", "z", std::iter::empty())
                 .error
-                .ends_with("there are none at all")
+                .ends_with("There are none at all")
         );
     }
 }

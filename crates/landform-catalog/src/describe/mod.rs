@@ -4,6 +4,7 @@
 //! [`answer`] has the paths of the view: `/` lists, `/packages/NAME` shows, `/packages/NAME/path` and
 //! `/packages/NAME/explain` walk and resolve, `/problems` tells what is wrong.
 
+mod explain;
 mod find;
 mod list;
 mod path;
@@ -14,6 +15,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use explain::{ChosenVersion, Explained, explain};
 pub use list::{List, PackageLine, list};
 pub use path::{Path, Stop, path};
 pub use show::{Problems, Shown, ShownChannel, ShownEntry, ShownVersion, problems, show};
@@ -100,6 +102,7 @@ pub fn answer(index: &Index, path: &str, query: &[(String, String)]) -> Result<V
         ["problems"] => to_value(&problems(index)),
         ["packages", package] => to_value(&show(index, package)?),
         ["packages", package, "path"] => to_value(&self::path(index, &question(package))?),
+        ["packages", package, "explain"] => to_value(&explain(index, &question(package))?),
         _ => Err(Refusal {
             error: format!("there is nothing at {path:?}"),
             absent: true,

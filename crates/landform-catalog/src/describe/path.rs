@@ -77,7 +77,7 @@ pub fn path(index: &Index, question: &Question) -> Result<Path, Refusal> {
             };
             if known.is_none() {
                 let hint = find::no_version(package, channel, named);
-                refusal.error.push_str(&format!(" And {}.", hint.error));
+                refusal.error.push_str(&format!(" Besides, {}", hint.error));
             }
             refusal
         })?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Question, answer, list, path, problems, show};
+use super::{Question, answer, explain, list, path, problems, show};
 use crate::index::{CatalogInput, Index};
 use crate::read;
 
@@ -118,11 +118,11 @@ fn what_is_not_there_is_told_with_what_is() {
     let index = all();
     let error = show(&index, "latern").unwrap_err();
     assert!(
-        error.absent && error.error.contains("did you mean lantern?"),
+        error.absent && error.error.contains("Did you mean lantern?"),
         "{error}"
     );
     let error = path(&index, &question("lantern", "stabel", "0.1.0", "0.3.0")).unwrap_err();
-    assert!(error.error.contains("did you mean stable?"), "{error}");
+    assert!(error.error.contains("Did you mean stable?"), "{error}");
     let error = path(&index, &question("lantern", "beta", "0.1.0", "0.4.0")).unwrap_err();
     assert!(
         error
@@ -130,7 +130,7 @@ fn what_is_not_there_is_told_with_what_is() {
             .contains("has no version \"0.4.0\" in the channel beta"),
         "{error}"
     );
-    assert!(error.error.contains("0.1.0, 0.2.0, 0.3.0"), "{error}");
+    assert!(error.error.contains("0.3.0, 0.2.0, 0.1.0"), "{error}");
     let error = path(&index, &question("lantern", "", "", "")).unwrap_err();
     assert!(error.error.contains("--from"), "{error}");
 }
@@ -193,4 +193,49 @@ fn the_view_answers_the_same() {
     assert_eq!(answer(&index, "/problems", &[]).unwrap()["errors"], 0);
     assert!(answer(&index, "/packages/none", &[]).unwrap_err().absent);
     assert!(answer(&index, "/elsewhere", &[]).unwrap_err().absent);
+}
+
+#[test]
+fn what_comes_along_is_explained() {
+    let index = all();
+    let found = explain(
+        &index,
+        &question("tidewater", "candidate", "1.2.0", "2.0.0"),
+    )
+    .unwrap();
+    assert!(found.possible, "{found:?}");
+    let chosen: Vec<_> = found
+        .chosen
+        .iter()
+        .map(|one| format!("{} {} {}", one.package, one.version, one.because))
+        .collect();
+    assert_eq!(
+        chosen,
+        [
+            "tidewater 2.0.0 wanted",
+            "anchor 1.1.0 needed by tidewater.v2.0.0"
+        ]
+    );
+    let way: Vec<_> = found
+        .path
+        .iter()
+        .map(|stop| stop.version.as_str())
+        .collect();
+    assert_eq!(way, ["1.2.0", "2.0.0"]);
+    assert!(found.notes.iter().any(|note| note.contains("in the image")));
+}
+
+#[test]
+fn a_conflict_is_an_answer() {
+    let index = index(&[("own", 0)]);
+    let found = explain(&index, &Question::of("beacon")).unwrap();
+    assert!(!found.possible && found.chosen.is_empty());
+    let facts = found.facts.join("\n");
+    assert!(facts.contains("lantern"), "{facts}");
+    assert!(!found.fixes.is_empty());
+    // Nothing leads down.
+    let found = explain(&all(), &question("tidewater", "stable", "1.2.0", "1.1.0")).unwrap();
+    assert!(!found.possible, "{found:?}");
+    let refused = explain(&all(), &question("tidewater", "stable", "", "9.9.9")).unwrap_err();
+    assert!(refused.absent, "{refused}");
 }

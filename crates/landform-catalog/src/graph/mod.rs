@@ -176,9 +176,13 @@ impl<'a> Walk<'a> {
     }
 
     fn step_places(&self, from: (&str, &Version)) -> Vec<usize> {
+        // Only what is higher can follow.
+        let lower = |node: &Node<'_>| node.bundle.version.cmp_precedence(from.1).is_le();
+        let first = self.nodes.partition_point(lower);
+        let ranged = &self.ranged[self.ranged.partition_point(|place| *place < first)..];
         let by_name = self.named.get(from.0).into_iter().flatten();
         let mut places: Vec<usize> = by_name
-            .chain(&self.ranged)
+            .chain(ranged)
             .copied()
             .filter(|place| {
                 let node = &self.nodes[*place];
@@ -220,6 +224,12 @@ impl<'a> Walk<'a> {
             .filter(|node| node.skipped_by.is_none())
             .map(|node| node.bundle)
             .filter(move |bundle| range.is_none_or(|range| range.contains(&bundle.version)))
+    }
+
+    /// The bundles that nobody goes to, each with the higher one that skips it.
+    pub fn skipped(&self) -> impl Iterator<Item = (&'a Bundle, &'a Bundle)> {
+        let nodes = self.nodes.iter();
+        nodes.filter_map(|node| Some((node.bundle, node.skipped_by?)))
     }
 
     /// All that can be reached from a version in one or more steps, the highest first.

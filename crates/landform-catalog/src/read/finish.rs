@@ -253,9 +253,12 @@ fn default_channel(
     }
     let reason = match channels.len() {
         0 => format!("the default channel {name} doesn't exist: the package has no channels"),
+        1 => format!(
+            "the default channel {name} doesn't exist: {}, the only one, takes its place",
+            names(channels)
+        ),
         _ => format!(
-            "the default channel {name} doesn't exist, only {}: people have to name one, unless there is \
-             only one",
+            "the default channel {name} doesn't exist, only {}: people have to name one",
             names(channels)
         ),
     };

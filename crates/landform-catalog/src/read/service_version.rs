@@ -66,7 +66,10 @@ pub(super) fn read(value: &Value, source: &Source<'_>) -> ServiceVersion {
 }
 
 fn version(spec: &Value, source: &Source<'_>, notes: &mut Vec<Note>) -> Option<Version> {
-    let found = text(spec, "version");
+    // YAML takes 1.0 for a number.
+    let number = spec.get("version").filter(|found| found.is_number());
+    let number = number.map(Value::to_string);
+    let found = number.as_deref().unwrap_or_else(|| text(spec, "version"));
     if found.is_empty() {
         notes.push(Note::error(
             source.place("/spec"),

@@ -58,6 +58,8 @@ pub enum FactKind {
     Supply,
     /// Only one version of a package can be installed.
     OneVersion,
+    /// It wasn't found out in time whether there is an answer.
+    TooHard,
 }
 
 /// Sets this small are looked through for the smallest conflict, not just a minimal one.
@@ -76,6 +78,20 @@ pub(super) fn explain(index: &Index, request: &Request) -> Conflict {
     Conflict {
         facts,
         fixes: fixes::find(&problem, &cores),
+    }
+}
+
+/// For the case that nobody knows whether there is an answer.
+pub(super) fn too_hard() -> Conflict {
+    Conflict {
+        facts: vec![Fact {
+            kind: FactKind::TooHard,
+            about: String::new(),
+            message:
+                "what is wanted depends on each other in too many ways to find an answer in time"
+                    .to_owned(),
+        }],
+        fixes: Vec::new(),
     }
 }
 
@@ -115,7 +131,7 @@ impl<'a> Search<'_, '_, 'a> {
     fn conflicts(&self, kept: &[Soft<'a>]) -> bool {
         let kept: BTreeSet<_> = kept.iter().copied().collect();
         let gone = self.all.difference(&kept).copied().collect();
-        self.problem.solve(&gone).is_none()
+        self.problem.solve(&gone).is_err()
     }
 
     fn smallest(&self, among: &BTreeSet<Soft<'a>>) -> Option<Vec<Soft<'a>>> {
@@ -175,6 +191,9 @@ impl<'a> Search<'_, '_, 'a> {
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let facts: Vec<&str> = self.facts.iter().map(|fact| &*fact.message).collect();
+        if facts.is_empty() {
+            return f.write_str("what is wanted doesn't go together.");
+        }
         write!(f, "{}.", facts.join("; "))?;
         if !self.fixes.is_empty() {
             let fixes: Vec<String> = self.fixes.iter().map(Fix::to_string).collect();

@@ -210,7 +210,7 @@ fn attempt<'a>(problem: &Problem<'_, 'a>, ideas: &[&Idea<'a>]) -> Option<Fix> {
     let gathering = Gathering::new(index, &request);
     let trial = Problem::new(&gathering, Scope::Asked);
     let gone = gone.into_iter().filter_map(|soft| trial_soft(&trial, soft));
-    let solved = trial.solve(&gone.collect())?;
+    let solved = trial.solve(&gone.collect()).ok()?;
     let changes = ideas.iter().map(|idea| {
         let to = |package: &str| {
             let chosen: Option<&Chosen<'_>> = solved.get(package);

@@ -147,6 +147,20 @@ impl<'a> Resolution<'a> {
     }
 }
 
+impl Request {
+    /// The same with one version given of a package that is wanted: whether it is possible to go there,
+    /// what comes with it, or why it isn't.
+    #[must_use]
+    pub fn going_to(mut self, package: &str, to: &Version) -> Self {
+        for wanted in &mut self.wanted {
+            if &*wanted.package == package {
+                wanted.range = Some(Range::exactly(to));
+            }
+        }
+        self
+    }
+}
+
 /// Chooses versions that go together.
 ///
 /// # Errors
@@ -155,41 +169,31 @@ pub fn resolve<'a>(
     index: &'a Index,
     request: &'a Request,
 ) -> Result<Resolution<'a>, Box<Conflict>> {
-    attempt(index, request).ok_or_else(|| Box::new(conflict::explain(index, request)))
+    match choose(index, request) {
+        Ok(resolution) => Ok(resolution),
+        Err(solver::Unsolved::Impossible) => Err(Box::new(conflict::explain(index, request))),
+        Err(solver::Unsolved::TooHard) => Err(Box::new(conflict::too_hard())),
+    }
 }
 
 /// The same without a reason when there is no answer, which costs less.
 #[must_use]
 pub fn attempt<'a>(index: &'a Index, request: &'a Request) -> Option<Resolution<'a>> {
+    choose(index, request).ok()
+}
+
+fn choose<'a>(index: &'a Index, request: &'a Request) -> Result<Resolution<'a>, solver::Unsolved> {
     let gathering = gather::Gathering::new(index, request);
     if let Some(chosen) = obvious::choose(&gathering) {
-        return Some(Resolution {
+        return Ok(Resolution {
             chosen,
             solved: false,
         });
     }
     let problem = problem::Problem::new(&gathering, problem::Scope::Asked);
     let chosen = problem.solve(&BTreeSet::new())?;
-    Some(Resolution {
+    Ok(Resolution {
         chosen,
         solved: true,
     })
-}
-
-/// Chooses versions of which one is given: why an upgrade to it isn't possible, or what comes with it.
-///
-/// # Errors
-/// When there is no answer with that version, or nobody wants the package.
-pub fn explain<'a>(
-    index: &'a Index,
-    request: &'a mut Request,
-    package: &str,
-    to: &Version,
-) -> Result<Resolution<'a>, Box<Conflict>> {
-    for wanted in &mut request.wanted {
-        if &*wanted.package == package {
-            wanted.range = Some(Range::exactly(to));
-        }
-    }
-    resolve(index, request)
 }

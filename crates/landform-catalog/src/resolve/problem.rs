@@ -245,9 +245,12 @@ impl<'g, 'a> Problem<'g, 'a> {
     }
 
     /// Chooses one option of each package that is needed, as if `gone` weren't there.
-    pub(super) fn solve(&self, gone: &BTreeSet<Soft<'a>>) -> Option<BTreeMap<&'a str, Chosen<'a>>> {
+    pub(super) fn solve(
+        &self,
+        gone: &BTreeSet<Soft<'a>>,
+    ) -> Result<BTreeMap<&'a str, Chosen<'a>>, solver::Unsolved> {
         let options = solver::solve(self, gone)?;
-        Some(self.chosen(&options, gone))
+        Ok(self.chosen(&options, gone))
     }
 
     /// What is wanted, installed, or needed by one of those; why comes along.

@@ -8,6 +8,7 @@ use semver::Version;
 use super::conflict::{Fact, FactKind};
 use super::gather::Need;
 use super::problem::{Problem, Soft};
+use crate::graph::Walk;
 
 /// The facts of a conflict, each followed by what explains it.
 pub(super) fn facts<'a>(problem: &Problem<'_, 'a>, core: &[Soft<'a>]) -> Vec<Fact> {
@@ -82,7 +83,6 @@ impl<'a> Writer<'_, '_, 'a> {
                     .map(|owner| self.problem.options[*owner].candidate.package)
                     .filter(|package| self.is_mentioned(package))
                     .collect();
-                packages.dedup();
                 packages.sort_unstable();
                 packages.dedup();
                 let message = format!(
@@ -134,7 +134,7 @@ impl<'a> Writer<'_, '_, 'a> {
         match (offering.channel(wanted.channel.as_deref()), &wanted.channel) {
             (Some(channel), asked) => {
                 let named = if asked.is_some() { "" } else { "default " };
-                let walk = crate::graph::Walk::new(offering.package, channel);
+                let walk = Walk::new(offering.package, channel);
                 let versions = walk.candidates(None).map(|bundle| &bundle.version);
                 format!(
                     "{name} is wanted from the {named}channel {}, which has {}",
@@ -160,9 +160,28 @@ impl<'a> Writer<'_, '_, 'a> {
         let mut without: BTreeSet<_> = self.gone.clone();
         without.insert(Soft::Range(name));
         format!(
-            "{name} is wanted in the range {range}, out of {}",
-            self.versions(name, &without)
+            "{name} is wanted in the range {range}, out of {}{}",
+            listed(self.versions_of(name, &without)),
+            self.skipped(name).unwrap_or_default()
         )
+    }
+
+    /// Why a version in the range doesn't count.
+    fn skipped(&self, name: &str) -> Option<String> {
+        let gathering = self.problem.gathering;
+        let wanted = gathering.wanted.get(name)?;
+        let range = wanted.range.as_ref()?;
+        let offering = gathering.index.offering(name, wanted.catalogs.as_ref());
+        let offering = offering.ok()?;
+        let walk = Walk::new(
+            offering.package,
+            offering.channel(wanted.channel.as_deref())?,
+        );
+        let (skipped, by) = walk.skipped().find(|(it, _)| range.contains(&it.version))?;
+        Some(format!(
+            " ({} is skipped by {})",
+            skipped.version, by.version
+        ))
     }
 
     fn reach(&self, name: &'a str) -> String {
@@ -319,10 +338,6 @@ impl<'a> Writer<'_, '_, 'a> {
             .filter(|option| self.problem.is_free(**option, gone))
             .map(|option| &self.problem.options[*option].candidate.bundle.version)
             .collect()
-    }
-
-    fn versions(&self, name: &str, gone: &BTreeSet<Soft<'a>>) -> String {
-        listed(self.versions_of(name, gone))
     }
 }
 

@@ -3,13 +3,15 @@
 //! A package is one of its names, a candidate one of its solvables. A need is a requirement on one or
 //! several names, and a kind that only one may bring is a constraint on all other names that could.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use resolvo::{
     Candidates, Condition, ConditionId, DenseIndex as _, Dependencies, DependencyProvider,
     HintDependenciesAvailable, Interner, KnownDependencies, NameId, Requirement, SolvableId,
-    Solver, SolverCache, StringId, VersionSetId, VersionSetUnionId,
+    Solver, SolverCache, StringId, UnsolvableOrCancelled, VersionSetId, VersionSetUnionId,
 };
 
 use super::problem::{Problem, Root, Soft};
@@ -23,19 +25,34 @@ struct Provider<'p, 'g, 'a> {
     unions: Vec<Vec<VersionSetId>>,
     /// By option.
     dependencies: Vec<KnownDependencies>,
+    /// How many rounds are left.
+    patience: Cell<u32>,
 }
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsolved {
+    /// There is none.
+    Impossible,
+    /// None was found in time.
+    TooHard,
+}
+
+/// Rounds of drawing conclusions before the solver gives up. Real catalogs need some hundred.
+const PATIENCE: u32 = 5_000;
 
 /// The options that are chosen, as if `gone` weren't there.
 pub(super) fn solve<'a>(
     problem: &Problem<'_, 'a>,
     gone: &BTreeSet<Soft<'a>>,
-) -> Option<Vec<usize>> {
+) -> Result<Vec<usize>, Unsolved> {
     let mut provider = Provider {
         problem,
         free: Vec::new(),
         sets: Vec::new(),
         unions: Vec::new(),
         dependencies: Vec::new(),
+        patience: Cell::new(PATIENCE),
     };
     for node in &problem.packages {
         let free = node
@@ -60,8 +77,11 @@ pub(super) fn solve<'a>(
         }
     }
     let problem = resolvo::Problem::new().requirements(requirements);
-    let solved = Solver::new(provider).solve(problem).ok()?;
-    Some(solved.into_iter().map(SolvableId::to_index).collect())
+    match Solver::new(provider).solve(problem) {
+        Ok(solved) => Ok(solved.into_iter().map(SolvableId::to_index).collect()),
+        Err(UnsolvableOrCancelled::Unsolvable(_)) => Err(Unsolved::Impossible),
+        Err(UnsolvableOrCancelled::Cancelled(_)) => Err(Unsolved::TooHard),
+    }
 }
 
 impl<'a> Provider<'_, '_, 'a> {
@@ -207,5 +227,10 @@ impl DependencyProvider for Provider<'_, '_, '_> {
 
     async fn get_dependencies(&self, solvable: SolvableId) -> Dependencies {
         Dependencies::Known(self.dependencies[solvable.to_index()].clone())
+    }
+    fn should_cancel_with_value(&self) -> Option<Box<dyn Any>> {
+        let left = self.patience.get().checked_sub(1);
+        self.patience.set(left.unwrap_or(0));
+        left.is_none().then(|| Box::new(()) as Box<dyn Any>)
     }
 }

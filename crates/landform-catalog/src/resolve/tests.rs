@@ -357,8 +357,9 @@ fn ranges_channels_and_reach_are_facts_with_fixes() {
             "take foo from the channel stable"
         ]
     );
-    let mut request = wanting(&["foo"]).with("foo", "1.0.0");
-    let conflict = explain(&index, &mut request, "foo", &version("3.0.0")).unwrap_err();
+    let request = wanting(&["foo"]).with("foo", "1.0.0");
+    let request = request.going_to("foo", &version("3.0.0"));
+    let conflict = resolve(&index, &request).unwrap_err();
     assert_eq!(
         conflict.to_string(),
         "foo is wanted; foo is wanted in the range 3.0.0, out of 1.0.0 and 1.1.0; foo 1.0.0 is \
@@ -431,6 +432,41 @@ fn two_conflicts_at_once_need_two_changes() {
         fixes[0],
         "widen the range of a so that 1.0.0 is in it, and run a server of 1.40.0 or newer"
     );
+}
+
+#[test]
+fn a_version_that_is_skipped_says_so() {
+    let index = one_catalog(&[("foo", "a 1.0.0\na 1.1.0 skips=1.0.0")]);
+    let (facts, _) = conflict(&index, &wanting(&["foo:1.0.0"]));
+    assert_eq!(
+        facts[1],
+        "foo is wanted in the range 1.0.0, out of 1.1.0 (1.0.0 is skipped by 1.1.0)"
+    );
+}
+
+/// Fourteen users need a kind each, and thirteen owners bring one of them at a time. That there is no
+/// answer takes a solver very long to see.
+#[test]
+fn a_catalog_made_to_be_hard_is_given_up() {
+    const HOLES: usize = 13;
+    let users: Vec<(String, String)> = (0..=HOLES)
+        .map(|user| (format!("user{user}"), format!("a 1.0.0 needs=g/K{user}/v1")))
+        .collect();
+    let owners = (0..HOLES).map(|owner| {
+        let lines = (0..=HOLES).map(|user| format!("a {}.0.0 owns=g/K{user}/v1", user + 1));
+        (
+            format!("owner{owner}"),
+            lines.collect::<Vec<_>>().join("\n"),
+        )
+    });
+    let packages: Vec<_> = users.iter().cloned().chain(owners).collect();
+    let pairs: Vec<_> = packages
+        .iter()
+        .map(|(name, text)| (&**name, &**text))
+        .collect();
+    let names: Vec<&str> = users.iter().map(|(name, _)| &**name).collect();
+    let conflict = resolve(&one_catalog(&pairs), &wanting(&names)).unwrap_err();
+    assert_eq!(conflict.facts[0].kind, FactKind::TooHard);
 }
 
 mod properties;

@@ -3,8 +3,8 @@
 use kube::Client;
 use serde_json::Value;
 
-use super::get;
 use crate::AnyError;
+use crate::client::get;
 
 /// A kind in the version that the server prefers.
 #[derive(Clone, Debug, PartialEq, Eq)]

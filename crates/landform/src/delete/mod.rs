@@ -7,19 +7,19 @@ mod kind;
 mod show;
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use http::Request;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::kind::Kind;
-use crate::{AnyError, data_dir};
+use crate::AnyError;
+use crate::client::{self, get, plain};
 
 /// How often the progress is shown anew.
 const REFRESH: Duration = Duration::from_millis(200);
@@ -91,7 +91,7 @@ pub(crate) fn run(args: DeleteArgs) -> Result<ExitCode, AnyError> {
 }
 
 async fn delete(args: DeleteArgs) -> Result<ExitCode, AnyError> {
-    let client = client(&args).await?;
+    let client = client::connect(args.kubeconfig.as_deref(), args.data_dir.as_deref()).await?;
     let kind = kind::find(&client, &args.kind).await?;
     let namespace = match (kind.namespaced, &args.namespace) {
         (false, _) => String::new(),
@@ -146,54 +146,6 @@ fn title(kind: &Kind, namespace: &str, name: &str) -> String {
         format!("{} {name}", kind.kind)
     } else {
         format!("{} {name} in namespace {namespace}", kind.kind)
-    }
-}
-
-async fn client(args: &DeleteArgs) -> Result<Client, AnyError> {
-    let named = match (&args.kubeconfig, &args.data_dir) {
-        (Some(file), _) => Some(file.clone()),
-        (None, Some(dir)) => Some(dir.join("kubeconfig")),
-        (None, None) => None,
-    };
-    let kubeconfig = match named {
-        Some(file) => read(&file)?,
-        // As kubectl does it: one file or several.
-        None => match Kubeconfig::from_env()? {
-            Some(kubeconfig) => kubeconfig,
-            None => read(&data_dir::resolve(None)?.join("kubeconfig"))?,
-        },
-    };
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-    Ok(Client::try_from(config)?)
-}
-
-fn read(file: &Path) -> Result<Kubeconfig, AnyError> {
-    if !file.exists() {
-        let missing = format!(
-            "there is no kubeconfig {}: start the server first, or name another file with --kubeconfig",
-            file.display()
-        );
-        return Err(missing.into());
-    }
-    Ok(Kubeconfig::read_from(file)?)
-}
-
-/// Reads a path; `None` when nothing is there.
-async fn get(client: &Client, path: &str) -> Result<Option<Value>, AnyError> {
-    let request = Request::get(path).body(Vec::new())?;
-    match client.request(request).await {
-        Ok(value) => Ok(Some(value)),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-        Err(error) => Err(plain(error)),
-    }
-}
-
-/// What the server said, without what surrounds it.
-fn plain(error: kube::Error) -> AnyError {
-    match error {
-        kube::Error::Api(status) => status.message.clone().into(),
-        other => other.into(),
     }
 }
 

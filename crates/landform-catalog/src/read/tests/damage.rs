@@ -137,7 +137,7 @@ fn a_default_channel_that_does_not_exist_is_told() {
     );
     only(
         &content,
-        "other.yaml:1 [p] the default channel best doesn't exist, only main",
+        "other.yaml:1 [p] the default channel best doesn't exist: main, the only one",
     );
 }
 
@@ -279,6 +279,7 @@ fn a_service_version_without_a_version_is_left_out() {
         "p/1/manifests/p.yaml:6 [p] the ClusterServiceVersion has no spec.version",
     );
     only(&bundle_with("  version: one\n"), "\"one\" is no version");
+    only(&bundle_with("  version: 1.0\n"), "\"1.0\" is no version");
 }
 
 #[test]
