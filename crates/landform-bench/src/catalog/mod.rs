@@ -1,8 +1,10 @@
 //! `landform-bench catalog`: a real catalog of 7,714 bundles, loaded, walked and resolved.
 //!
-//! `alone.rs` measures the pure crate. What it is about is part of its tests, and is built in.
+//! `alone.rs` measures the pure crate. What it is about is part of its tests, and is built in. `stack.rs` measures
+//! the real server with app types.
 
 mod alone;
+mod stack;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,18 +23,36 @@ pub(crate) struct Arguments {
     /// Put the results into this document, in place of its section about catalogs.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+    /// Keep the data in a new directory under this one, on a real disk [default: beside the binary].
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// The server to measure [default: `landform` beside this binary].
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
 }
 
 const SECTION: &str = "Catalogs";
 const INTRODUCTION: &str = "Written by `cargo xtask bench catalog --write docs/benchmarks.md`: times \
-                            are of CPU, on one core.";
+                            are of CPU, on one core, unless said otherwise.";
 
 /// Measures, prints the results, and writes them down if asked to.
 pub(crate) async fn run(arguments: &Arguments) -> Outcome {
     let others = Others::watch()?;
     let quick = arguments.quick;
-    let (figures, mut notes) = tokio::task::spawn_blocking(move || alone::measure(quick)).await??;
-    let machine = Machine::look(&std::env::temp_dir())?;
+    let (mut figures, mut notes) =
+        tokio::task::spawn_blocking(move || alone::measure(quick)).await??;
+    let beside = std::env::current_exe()?
+        .parent()
+        .map(PathBuf::from)
+        .ok_or("this binary has no directory")?;
+    let binary = arguments.binary.clone();
+    let binary = binary.unwrap_or_else(|| beside.join("landform"));
+    let parent = arguments.directory.as_ref().unwrap_or(&beside);
+    let dir = tempfile::Builder::new()
+        .prefix("bench-")
+        .tempdir_in(parent)?;
+    figures.extend(stack::measure(&binary, dir.path(), quick, &mut notes).await?);
+    let machine = Machine::look(dir.path())?;
     notes.push(format!(
         "Machine: {} cores. Other processes took {:.0} % of the cores' time during the run.",
         machine.cores,

@@ -3,54 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::Method;
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
-use serde_json::Value;
-
 use crate::Outcome;
+use crate::lines::Lines;
 use crate::server::Server;
 
 const GROUP: &str = "/apis/landscaper.gardener.cloud/v1alpha1/namespaces";
-
-/// A watch, one line at a time.
-struct Lines {
-    body: Incoming,
-    buffer: Vec<u8>,
-    /// How much of the buffer was taken.
-    taken: usize,
-}
-
-impl Lines {
-    async fn open(server: &Server, path: &str) -> Outcome<Self> {
-        let mut client = server.client().await?;
-        let uri = client.uri(path)?;
-        let answer = client.send(Method::GET, uri, &[], Bytes::new()).await?;
-        Ok(Self {
-            body: answer.into_body(),
-            buffer: Vec::new(),
-            taken: 0,
-        })
-    }
-
-    async fn next(&mut self) -> Outcome<Value> {
-        loop {
-            let rest = &self.buffer[self.taken..];
-            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                let line = serde_json::from_slice(&rest[..end])?;
-                self.taken += end + 1;
-                return Ok(line);
-            }
-            self.buffer.drain(..self.taken);
-            self.taken = 0;
-            let frame = self.body.frame().await.ok_or("the watch ended")??;
-            if let Ok(data) = frame.into_data() {
-                self.buffer.extend_from_slice(&data);
-            }
-        }
-    }
-}
 
 /// What became of the installations of a namespace.
 pub(super) struct Follow {
@@ -148,14 +105,4 @@ impl Data {
         while self.0.next().await?["object"]["data"] != value {}
         Ok(())
     }
-}
-
-/// The sum of all series of a metric.
-pub(super) fn metric(text: &str, name: &str) -> f64 {
-    let lines = text.lines().filter(|line| {
-        let rest = line.strip_prefix(name);
-        rest.is_some_and(|rest| rest.starts_with(' ') || rest.starts_with('{'))
-    });
-    let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
-    values.sum()
 }

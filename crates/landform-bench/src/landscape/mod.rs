@@ -4,7 +4,7 @@
 //! until they are where they should be; `shapes.rs` writes them.
 
 mod follow;
-mod shapes;
+pub(crate) mod shapes;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,11 +15,12 @@ use serde_json::json;
 use crate::Outcome;
 use crate::client::{Client, take};
 use crate::disk::{self, Machine};
+use crate::engine_metrics::quiet;
 use crate::process::{Others, cpu, resident_bytes};
 use crate::report::{Figure, Goal, with_section};
 use crate::server::Server;
 
-use follow::{Follow, metric};
+use follow::Follow;
 
 /// What to measure and where.
 #[derive(clap::Args)]
@@ -290,24 +291,8 @@ async fn all(
     Ok(server)
 }
 
-/// Waits until so many runs have ended and none is under way.
-async fn quiet(client: &mut Client, runs: f64) -> Outcome {
-    loop {
-        let uri = client.uri("/metrics")?;
-        let text = client.text(uri).await?;
-        let text = String::from_utf8_lossy(&text);
-        let ended = metric(&text, "landform_engine_runs_total");
-        let going =
-            metric(&text, "landform_engine_running") + metric(&text, "landform_engine_waiting");
-        if ended >= runs && going == 0.0 {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 /// Sends a request whose answer must be this one.
-async fn expect(
+pub(crate) async fn expect(
     client: &mut Client,
     method: Method,
     path: &str,

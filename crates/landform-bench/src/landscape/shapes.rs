@@ -109,7 +109,7 @@ pub(super) async fn delete_all(server: &Server, namespace: &str, names: Vec<Stri
     .await
 }
 
-async fn each<F, T>(server: &Server, work: Vec<String>, make: F) -> Outcome
+pub(crate) async fn each<F, T>(server: &Server, work: Vec<String>, make: F) -> Outcome
 where
     F: Fn(Client, String) -> T + Clone + Send + 'static,
     T: Future<Output = Outcome<Client>> + Send + 'static,

@@ -24,7 +24,9 @@ mod kubectl_wait;
 mod landform_delete;
 mod lifecycle;
 mod manifest_deployer;
+mod operator_example;
 mod python_client;
+mod readme;
 mod reconciler_python;
 mod shop;
 

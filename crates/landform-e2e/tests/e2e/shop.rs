@@ -6,7 +6,7 @@ use std::process::Command;
 
 use landform_e2e::{Server, run};
 
-use crate::assert_contains;
+use crate::{assert_contains, readme};
 
 /// Ports of the example that a test can't have.
 const PORTS: [&str; 4] = ["7401", "7402", "7403", "7411"];
@@ -66,15 +66,8 @@ impl Shop {
 
     /// Runs all commands of a section of the README, and returns what they print.
     fn follow(&self, section: &str) -> String {
-        let (_, rest) = self.readme.split_once(&format!("## {section}\n")).unwrap();
-        let text = rest.split("\n## ").next().unwrap();
-        let blocks = text.split("```sh\n").skip(1);
-        let script: Vec<_> = blocks
-            .flat_map(|block| block.split("```").next().unwrap().lines())
-            .filter(|line| !line.starts_with("export KUBECONFIG="))
-            .collect();
         let mut shell = self.server.client("sh");
-        let done = run(shell.args(["-ec", &script.join("\n")]));
+        let done = run(shell.args(["-ec", &readme::script(&self.readme, section)]));
         assert!(done.status.success(), "{}", done.report());
         done.stdout
     }

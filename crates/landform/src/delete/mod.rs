@@ -1,8 +1,9 @@
 //! `landform delete`: shows what will go, asks, deletes, and shows how it goes (G14).
 //!
-//! Reading order: `kind.rs` finds the kind that was meant, `show.rs` writes the preview, and this file
-//! asks, deletes and waits. All of it goes through the API, with a kubeconfig like any client's.
+//! Reading order: `kind.rs` finds the kind that was meant, `show.rs` writes the preview (for an app type with
+//! `definitions.rs`), and this file asks, deletes and waits. All of it goes through the API, with a kubeconfig like any client's.
 
+mod definitions;
 mod kind;
 mod show;
 
@@ -112,6 +113,10 @@ async fn delete(args: DeleteArgs) -> Result<ExitCode, AnyError> {
         return Err(format!("there is no {title}, or the collector has not seen it yet").into());
     };
     print!("{}", show::preview(&preview));
+    if kind.kind == "AppType" {
+        let told = definitions::told(&client, &place.path, &namespace, &args.name);
+        print!("{}", told.await?);
+    }
     if args.dry_run {
         println!("Nothing was deleted: this was a dry run.");
         return Ok(ExitCode::SUCCESS);
