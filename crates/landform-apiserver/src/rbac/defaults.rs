@@ -6,7 +6,8 @@
 
 use serde_json::{Value, json};
 
-use super::GROUP;
+use super::index::Index;
+use super::{GROUP, Role, RoleKey};
 use crate::error::Result;
 use crate::identity::{AUTHENTICATED, MASTERS};
 use crate::server::ApiServer;
@@ -89,7 +90,9 @@ impl ApiServer {
     pub(crate) async fn ensure_rules(&self) -> Result<()> {
         let roles = self.builtin(GROUP, "clusterroles");
         let bindings = self.builtin(GROUP, "clusterrolebindings");
-        let all = cluster_roles().into_iter().map(|object| (&roles, object));
+        let all = with_gathered(cluster_roles())
+            .into_iter()
+            .map(|object| (&roles, object));
         let all = all.chain(
             cluster_role_bindings()
                 .into_iter()
@@ -100,6 +103,27 @@ impl ApiServer {
         futures::future::try_join_all(made).await?;
         Ok(())
     }
+}
+
+/// Writes into the roles that gather what they gather of the others, as housekeeping would do it.
+fn with_gathered(mut roles: Vec<Value>) -> Vec<Value> {
+    let key = |role: &Value| RoleKey {
+        namespace: String::new(),
+        name: role["metadata"]["name"].as_str().unwrap_or_default().into(),
+    };
+    let mut index = Index::default();
+    for role in &roles {
+        let read = role.as_object().map(Role::from_object);
+        index.put_role(key(role), read);
+    }
+    index.gather();
+    for role in &mut roles {
+        let rules = index.rules(&key(role)).unwrap_or_default();
+        if role["aggregationRule"].is_object() {
+            role["rules"] = json!(rules);
+        }
+    }
+    roles
 }
 
 fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {

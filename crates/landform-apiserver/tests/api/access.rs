@@ -210,6 +210,8 @@ async fn view_edit_and_admin_hold_what_their_names_say() {
     loop {
         let (_, admin) = watch.next().await.unwrap();
         if admin["rules"].to_string().contains("x.io") {
+            // What the server itself brings was written down from the start.
+            assert_eq!(admin["metadata"]["generation"], 2);
             break;
         }
     }
