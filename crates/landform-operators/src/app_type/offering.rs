@@ -214,17 +214,16 @@ async fn requirements(
         .clone()
         .unwrap_or_default();
     let installed = resolving::installed(&context.client(), &namespace).await?;
-    let mut request = resolving::Request {
+    let request = resolving::Request {
         spec,
         kinds: shared.index.kinds(),
         server: shared.server_version(&context.client()).await?,
         installed,
-    }
-    .of();
-    let conflict = shared.catalogs.look(|index| {
-        let explained = resolve::explain(index, &mut request, &spec.package, &bundle.version);
-        explained.err()
-    });
+    };
+    let request = request.of().going_to(&spec.package, &bundle.version);
+    let conflict = shared
+        .catalogs
+        .look(|index| resolve::resolve(index, &request).err());
     let Some(conflict) = conflict else {
         return Ok(Vec::new());
     };
