@@ -1,5 +1,6 @@
 //! What is read from good catalogs and from damaged ones.
 
+mod community;
 mod damage;
 mod good;
 mod property;
