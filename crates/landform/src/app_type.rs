@@ -44,7 +44,7 @@ pub(crate) struct ApproveArgs {
     which: Which,
     /// Upgrades up to this version may happen [default: the best one that is offered].
     #[arg(long, value_name = "VERSION")]
-    version: Option<String>,
+    to: Option<String>,
 }
 
 /// Arguments of `landform rollback`.
@@ -64,7 +64,7 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<ExitCode, AnyError> {
         let app_type = place.read().await?;
         let next = app_type.status.next.first();
         let offered = next.map(|next| next.version.clone());
-        let Some(version) = args.version.or(offered) else {
+        let Some(version) = args.to.or(offered) else {
             let blocked = told_blockers(&app_type);
             return Err(format!(
                 "nothing is offered to {}: {}{blocked}",

@@ -75,8 +75,8 @@ fn copy(from: &Path, to: &Path) {
         } else {
             let text = std::fs::read_to_string(&path).unwrap();
             let python = python();
-            let program = format!("command: [{}, operator.py]", python.display());
-            let text = text.replace("command: [python3, operator.py]", &program);
+            let program = format!("command: [{}, notes.py]", python.display());
+            let text = text.replace("command: [python3, notes.py]", &program);
             std::fs::write(target, text).unwrap();
         }
     }
