@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::catalog::app_type::{AppType, CatalogSelector};
+use landform_api::catalog::app_type::{AppType, AppTypeStatus, CatalogSelector};
 use landform_api::catalog::operator_version::{
     OperatorVersion, OperatorVersionSpec, OperatorVersionStatus,
 };
@@ -203,6 +203,7 @@ pub(crate) fn version_movement(object: &DynamicObject) -> u64 {
     let member = &facts.member;
     let mut hasher = DefaultHasher::new();
     (&member.uid, &member.version, &member.rollback_of).hash(&mut hasher);
+    (member.generation, member.up_to_date).hash(&mut hasher);
     (member.phase, member.marked, member.begun, member.stuck).hash(&mut hasher);
     (&member.upgradeable, &member.message, &member.reasserted_for).hash(&mut hasher);
     format!("{:?} {:?}", member.edges, member.replaced).hash(&mut hasher);
@@ -222,6 +223,21 @@ pub(crate) struct AppTypeFacts {
     /// Of the package, when its last decision was made.
     pub(crate) catalog_digest: Option<String>,
     pub(crate) installed: Option<String>,
+    /// Whether something besides its package is in its way: other packages, kinds or objects.
+    pub(crate) held_up: bool,
+}
+
+/// Reasons why an app type waits for something besides its package and its spec.
+const OUTSIDE: [&str; 3] = [
+    "RequirementsNotMet",
+    "DefinitionOwned",
+    "DefinitionWouldBreak",
+];
+
+/// Whether an app type waits for something besides its package and its spec.
+pub(crate) fn is_held_up(status: &AppTypeStatus) -> bool {
+    let mut blocked = status.blocked_by.iter();
+    blocked.any(|found| OUTSIDE.contains(&found.reason.as_str()))
 }
 
 impl AppTypeFacts {
@@ -233,6 +249,7 @@ impl AppTypeFacts {
             uid: object.uid().unwrap_or_default(),
             created: created.map(|time| time.0.to_string()).unwrap_or_default(),
             marked: object.metadata.deletion_timestamp.is_some(),
+            held_up: is_held_up(&app_type.status),
             catalogs: app_type.spec.catalogs,
             catalog_digest: app_type.status.catalog_digest,
             installed: app_type.status.installed.map(|found| found.name),
@@ -304,6 +321,12 @@ impl DefinitionFacts {
             .as_deref()?
             .strip_prefix("AppType/")?
             .split_once('/')
+    }
+
+    /// Its kind in a version that is served.
+    pub(crate) fn served_kind(&self) -> GroupVersionKind {
+        let version = self.served.first().map(String::as_str);
+        GroupVersionKind::new(&self.group, version.unwrap_or_default(), &self.kind)
     }
 
     pub(crate) fn group_kind(&self) -> GroupKind {

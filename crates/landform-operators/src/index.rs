@@ -111,10 +111,16 @@ impl Index {
         state.definitions.retain(|_, facts| facts.name != name);
     }
 
-    pub(crate) fn version(&self, namespace: &str, name: &str) -> Option<VersionFacts> {
+    /// The names of a version and of all others of its family; its own when it isn't known.
+    pub(crate) fn relatives(&self, namespace: &str, name: &str) -> BTreeSet<String> {
         let state = self.state.read();
-        let name = (namespace.to_owned(), name.to_owned());
-        state.versions.get(&name).cloned()
+        let known = state.versions.get(&(namespace.to_owned(), name.to_owned()));
+        let family = known.and_then(|facts| {
+            let place = (namespace.to_owned(), facts.spec.package.clone());
+            state.families.get(&place)
+        });
+        let family = family.cloned();
+        family.unwrap_or_else(|| BTreeSet::from([name.to_owned()]))
     }
 
     /// The versions of a package in a namespace, by name.
@@ -160,6 +166,14 @@ impl Index {
         let undecided = state.app_types.iter();
         let undecided = undecided.filter(|(_, facts)| facts.catalog_digest.is_none());
         undecided.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// App types that wait for other packages, for kinds or for objects.
+    pub(crate) fn held_up(&self) -> Vec<Name> {
+        let state = self.state.read();
+        let held_up = state.app_types.iter();
+        let held_up = held_up.filter(|(_, facts)| facts.held_up);
+        held_up.map(|(name, _)| name.clone()).collect()
     }
 
     pub(crate) fn app_type(&self, namespace: &str, name: &str) -> Option<AppTypeFacts> {

@@ -1,6 +1,6 @@
 //! What the reconcilers of operators share: the index, the catalogs, and a way to the engine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use kube::core::{ApiResource, GroupVersionKind as KubeKind};
@@ -21,8 +21,12 @@ pub(crate) struct Shared {
     pub(crate) index: Index,
     pub(crate) catalogs: Catalogs,
     engine: OnceLock<Engine>,
-    /// Kinds of resources that lead to operator versions already.
-    followed: Mutex<BTreeSet<(String, String)>>,
+    /// App types that wait until all catalogs have been read once.
+    waiting: Mutex<BTreeSet<Name>>,
+    /// Kinds of resources that lead to those who look at them already: by the latter's kind, group and kind.
+    followed: Mutex<BTreeSet<(&'static str, String, String)>>,
+    /// App types and operator versions that look at all objects of a kind, because a definition may break them.
+    judging: Mutex<BTreeMap<GroupKind, BTreeSet<(&'static str, Name)>>>,
     server_version: OnceLock<Version>,
 }
 
@@ -52,11 +56,25 @@ impl Shared {
         let mut names: BTreeSet<Name> = of_packages.collect();
         if everybody {
             names.extend(self.index.undecided());
+            names.extend(std::mem::take(&mut *self.waiting.lock()));
+        }
+        if everybody || !packages.is_empty() {
+            names.extend(self.index.held_up());
         }
         self.ask_app_types(names);
         if everybody || !packages.is_empty() {
             self.ask_versions(self.index.stuck());
         }
+    }
+
+    /// An app type waits until all catalogs have been read once.
+    pub(crate) fn wait_for_catalogs(&self, name: Name) {
+        self.waiting.lock().insert(name);
+    }
+
+    /// It needn't any more.
+    pub(crate) fn has_catalogs(&self, name: &Name) {
+        self.waiting.lock().remove(name);
     }
 
     /// Asks for runs of app types.
@@ -79,35 +97,79 @@ impl Shared {
         }
     }
 
-    /// From now on changes of resources of this kind lead to the versions that own them, and to those that
-    /// wait because a definition would break them.
+    /// From now on changes of resources of this kind lead to the versions that own them, and to the others of
+    /// their families: the heir of one waits for what becomes of its resources.
     pub(crate) async fn follow(self: &Arc<Self>, kind: &GroupVersionKind) -> Result<(), Failure> {
-        let place = (kind.group.clone(), kind.kind.clone());
-        let Some(engine) = self.engine.get() else {
-            return Ok(());
-        };
-        if !self.followed.lock().insert(place) {
-            return Ok(());
-        }
         let shared = self.clone();
-        let group_kind: GroupKind = kind.clone().into();
         let related = Related::new(kind.clone(), move |resource| {
-            let namespace = resource.namespace();
+            let namespace = resource.namespace().unwrap_or_default();
             let owners = resource.metadata.owner_references.iter().flatten();
             let owners = owners.filter(|owner| {
                 owner.kind == "OperatorVersion" && owner.api_version == catalog::API_VERSION
             });
-            let mut names: Vec<_> = owners
-                .map(|owner| (namespace.clone(), owner.name.clone()))
+            let names: BTreeSet<_> = owners
+                .flat_map(|owner| shared.index.relatives(&namespace, &owner.name))
                 .collect();
-            let waiting = shared.index.of_kind(&group_kind).into_iter();
-            let waiting = waiting.filter(|(namespace, name)| {
-                let facts = shared.index.version(namespace, name);
-                facts.is_some_and(|facts| facts.member.phase == Some(catalog::Phase::Failed))
-            });
-            names.extend(waiting.map(|(namespace, name)| (Some(namespace), name)));
             names
+                .into_iter()
+                .map(|name| (Some(namespace.clone()), name))
+                .collect()
         });
+        self.relate("OperatorVersion", "owners", kind, related)
+            .await
+    }
+
+    /// Somebody is about to look whether a definition breaks objects of this kind: from now on changes of
+    /// these lead to it, until it [has found](Shared::judged) that none would.
+    pub(crate) async fn judge(
+        self: &Arc<Self>,
+        kind: &GroupVersionKind,
+        who: &'static str,
+        name: Name,
+    ) -> Result<(), Failure> {
+        let group_kind: GroupKind = kind.clone().into();
+        let noted = (who, name);
+        self.judging
+            .lock()
+            .entry(group_kind.clone())
+            .or_default()
+            .insert(noted);
+        let shared = self.clone();
+        let related = Related::new(kind.clone(), move |_| {
+            let judging = shared.judging.lock();
+            let all = judging.get(&group_kind).into_iter().flatten();
+            let all = all.filter(|(found, _)| *found == who);
+            all.map(|(_, (namespace, name))| (Some(namespace.clone()), name.clone()))
+                .collect()
+        });
+        self.relate(who, "objects", kind, related).await
+    }
+
+    /// Nothing would break any more.
+    pub(crate) fn judged(&self, kind: &GroupKind, who: &'static str, name: &Name) {
+        let mut judging = self.judging.lock();
+        if let Some(all) = judging.get_mut(kind) {
+            all.remove(&(who, name.clone()));
+            if all.is_empty() {
+                judging.remove(kind);
+            }
+        }
+    }
+
+    async fn relate(
+        &self,
+        whose: &'static str,
+        how: &'static str,
+        kind: &GroupVersionKind,
+        related: Related,
+    ) -> Result<(), Failure> {
+        let Some(engine) = self.engine.get() else {
+            return Ok(());
+        };
+        let place = (whose, format!("{how} {}", kind.group), kind.kind.clone());
+        if !self.followed.lock().insert(place) {
+            return Ok(());
+        }
         let related = related.when_moved(|resource| {
             let metadata = &resource.metadata;
             let owners = metadata.owner_references.iter().flatten();
@@ -120,8 +182,7 @@ impl Shared {
                 metadata.generation,
             ))
         });
-        let kind = (*key_kind("OperatorVersion")).clone();
-        let relating = engine.relate(kind, related).await;
+        let relating = engine.relate((*key_kind(whose)).clone(), related).await;
         relating.map_err(|error| Failure::Transient(error.to_string()))
     }
 

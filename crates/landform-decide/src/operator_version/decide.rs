@@ -190,6 +190,19 @@ fn install(seen: &Observed, family: Family<'_>) -> Decision {
                 "its install strategy is being followed".into(),
             )
         },
+        // Its objects are only written again (O17): it runs meanwhile. Were its phase another one, a rollback
+        // could take the failed successor for what runs.
+        Install::Working if seen.me.phase == Some(Phase::Succeeded) && seen.me.up_to_date => {
+            Decision {
+                waiting_on: vec![execution("it writes its objects again")],
+                ..Decision::new(
+                    Rule::O10,
+                    Phase::Succeeded,
+                    Reason::Running,
+                    "it runs, and its objects are written again".into(),
+                )
+            }
+        }
         Install::Working => Decision {
             waiting_on: vec![execution("it must succeed")],
             ..Decision::new(

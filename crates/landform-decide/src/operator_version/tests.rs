@@ -415,7 +415,19 @@ fn o12_the_successor_becomes_a_second_owner() {
         seen.install = Install::Working;
         seen.resources = vec![resource(&["a*"])];
     });
-    check("it doesn't run", &working, Rule::O10, Installing, &[]);
+    check(
+        "its objects are written again",
+        &working,
+        Rule::O10,
+        Succeeded,
+        &[],
+    );
+    let first = taking_over(|seen| {
+        seen.install = Install::Working;
+        seen.me.phase = Some(Installing);
+        seen.resources = vec![resource(&["a*"])];
+    });
+    check("it doesn't run", &first, Rule::O10, Installing, &[]);
     let overtaken = taking_over(|seen| {
         seen.others.push(begun("c", "3.0.0", "b", Succeeded));
         seen.resources = vec![resource(&["a*"])];

@@ -8,6 +8,7 @@ mod observe;
 mod offering;
 mod resolving;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -19,7 +20,9 @@ use landform_decide::app_type::decide;
 use landform_engine::{Context, Failure, Outcome, Reconciler, Related};
 use serde::Deserialize as _;
 
-use crate::facts::{AppTypeFacts, DefinitionFacts, VersionFacts, hash_of, version_movement};
+use crate::facts::{
+    AppTypeFacts, DefinitionFacts, VersionFacts, hash_of, is_held_up, version_movement,
+};
 use crate::objects::definition_kind;
 use crate::shared::Shared;
 
@@ -34,7 +37,15 @@ impl AppTypes {
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        let object = context.object();
+        let name = (object.namespace().unwrap_or_default(), object.name_any());
+        // Before the look: catalogs that are read meanwhile find it.
+        self.shared.wait_for_catalogs(name.clone());
         let world = observe::World::read(context, &self.shared).await?;
+        if world.waits_for_catalogs() {
+            return Ok(Outcome::Wait("catalogs are being read".into()));
+        }
+        self.shared.has_catalogs(&name);
         let decision = decide(&world.observed);
         tracing::debug!(rule = %decision.rule, phase = ?decision.phase, actions = ?decision.actions, "decided");
         act::carry_out(context, &self.shared, &world, decision).await
@@ -56,9 +67,14 @@ impl Reconciler for AppTypes {
             let namespace = version.namespace().unwrap_or_default();
             let facts = VersionFacts::of(version);
             let app_types = shared.index.app_types_in(&namespace, &facts.spec.package);
-            let app_types = app_types.into_iter();
-            app_types
-                .map(|(name, _)| (Some(namespace.clone()), name))
+            let app_types = app_types.into_iter().map(|(name, _)| name);
+            // Those of other packages may have waited for this one.
+            let held_up = shared.index.held_up().into_iter();
+            let held_up = held_up.filter(|(place, _)| *place == namespace);
+            let names: BTreeSet<_> = app_types.chain(held_up.map(|(_, name)| name)).collect();
+            names
+                .into_iter()
+                .map(|name| (Some(namespace.clone()), name))
                 .collect()
         });
         let shared = self.shared.clone();
@@ -78,12 +94,16 @@ impl Reconciler for AppTypes {
             let facts = AppTypeFacts::of(app_type);
             hash_of(&(facts.uid, facts.package, facts.marked))
         });
-        let definitions = Related::new(definition_kind(), |definition| {
+        let shared = self.shared.clone();
+        let definitions = Related::new(definition_kind(), move |definition| {
             let facts = DefinitionFacts::of(definition);
             let owner = facts.app_type();
-            let owner =
-                owner.map(|(namespace, name)| (Some(namespace.to_owned()), name.to_owned()));
-            owner.into_iter().collect()
+            let owner = owner.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
+            let names: BTreeSet<_> = owner.into_iter().chain(shared.index.held_up()).collect();
+            names
+                .into_iter()
+                .map(|(namespace, name)| (Some(namespace), name))
+                .collect()
         });
         let definitions =
             definitions.when_moved(|definition| hash_of(&DefinitionFacts::of(definition)));
@@ -118,6 +138,7 @@ impl Reconciler for AppTypes {
             && status.phase == Some(AppTypePhase::Succeeded)
             && status.observed_generation == object.metadata.generation
             && status.upgrading_to.is_none()
+            && !is_held_up(&status)
             && !object.annotations().contains_key(keys::ROLLBACK)
     }
 

@@ -6,7 +6,9 @@ use kube::ResourceExt as _;
 use kube::core::ObjectMeta;
 use landform_api::catalog::{AppType, keys};
 use landform_catalog::{Range, graph};
-use landform_decide::app_type::{DefinitionState, Observed, base, installed, rollback_target};
+use landform_decide::app_type::{
+    DefinitionState, Observed, Offering, base, installed, rollback_target,
+};
 use landform_engine::{Context, Failure};
 use semver::Version;
 use serde::Deserialize as _;
@@ -25,6 +27,14 @@ pub(super) struct World {
 }
 
 impl World {
+    /// After a start not all catalogs were read yet. What was decided before stands until then, and a
+    /// rollback waits as well: it needs them.
+    pub(super) fn waits_for_catalogs(&self) -> bool {
+        let unread = matches!(self.observed.offering, Offering::Unread(_));
+        let decided = self.app_type.status.phase.is_some();
+        unread && decided && !self.observed.marked && self.observed.problem.is_none()
+    }
+
     pub(super) async fn read(context: &Context, shared: &Arc<Shared>) -> Result<Self, Failure> {
         let object = context.object();
         let app_type = AppType::deserialize(&object.data)
@@ -45,7 +55,7 @@ impl World {
         let (offering, catalog_digest) = if problem.is_none() {
             offering::read(context, shared, spec, range.as_ref(), from.as_ref()).await?
         } else {
-            let unread = landform_decide::app_type::Offering::Unread(String::new());
+            let unread = Offering::Unread(String::new());
             (unread, None)
         };
         let rollback = object.annotations().get(keys::ROLLBACK).cloned();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kube::ResourceExt as _;
 use landform_api::catalog::app_type::{AppTypeSpec, Offer};
 use landform_catalog::graph::Walk;
 use landform_catalog::model::Manifest;
@@ -288,12 +289,20 @@ async fn definitions(
         if written.is_some_and(|written| written.cmp_precedence(&bundle.version).is_ge()) {
             continue;
         }
-        if let Some(broken) = write::breaks(&context.client(), &facts, &wanted).await? {
-            troubles.push(Trouble {
+        let who = (
+            context.object().namespace().unwrap_or_default(),
+            context.object().name_any(),
+        );
+        shared
+            .judge(&facts.served_kind(), "AppType", who.clone())
+            .await?;
+        match write::breaks(&context.client(), &facts, &wanted).await? {
+            Some(broken) => troubles.push(Trouble {
                 reason: "DefinitionWouldBreak",
                 message: format!("the definition of {kind} in {}: {broken}", bundle.version),
                 unblock: "change or migrate these objects; then the upgrade goes on".into(),
-            });
+            }),
+            None => shared.judged(&facts.group_kind(), "AppType", &who),
         }
     }
     Ok(troubles)

@@ -15,9 +15,6 @@ pub(crate) struct Existing {
 
 /// What would break; none when nothing would.
 pub(crate) fn breaks(stored: &[String], wanted: &Value, objects: &[Existing]) -> Option<String> {
-    if objects.is_empty() {
-        return None;
-    }
     let versions = wanted["spec"]["versions"].as_array();
     let versions = || versions.into_iter().flatten();
     let names: Vec<_> = versions()
@@ -29,10 +26,18 @@ pub(crate) fn breaks(stored: &[String], wanted: &Value, objects: &[Existing]) ->
         .collect();
     if let Some(dropped) = dropped.first() {
         let titles: Vec<_> = objects.iter().map(|found| found.title.as_str()).collect();
+        // The API refuses it even when no object is left, until the list of stored versions says so.
+        let of_whom = if titles.is_empty() {
+            String::new()
+        } else {
+            format!(
+                ", and there are objects that may be in it: {}",
+                list(&titles)
+            )
+        };
         return Some(format!(
-            "it drops version {dropped}, in which objects are stored: {}; migrate them to another version first, \
-             and take {dropped} out of status.storedVersions",
-            list(&titles)
+            "it drops version {dropped}, which is one of status.storedVersions{of_whom}; store all objects in \
+             another version first, and take {dropped} out of status.storedVersions"
         ));
     }
     let mut broken = Vec::new();
@@ -68,7 +73,8 @@ fn problem(schema: &Schema, object: &Value) -> Option<String> {
         return Some(format!("the field {field} would be lost"));
     }
     schema.apply_defaults(&mut copy);
-    let errors = schema.validate(&copy, Some(&copy));
+    // Not as an update, which leaves parts alone that don't change.
+    let errors = schema.validate(&copy, None);
     errors.first().map(ToString::to_string)
 }
 
@@ -149,7 +155,9 @@ mod tests {
             &[object(&json!({"size": 3}))],
         );
         assert_eq!(fits, None);
-        let unused = breaks(&stored, &definition("v2", &json!({})), &[]);
+        let unused = breaks(&[], &definition("v2", &json!({})), &[]);
         assert_eq!(unused, None, "nothing is stored");
+        let told = breaks(&stored, &definition("v2", &json!({})), &[]);
+        assert!(told.is_some(), "the API would refuse it");
     }
 }

@@ -42,7 +42,14 @@ pub(crate) async fn breaks(
     facts: &DefinitionFacts,
     wanted: &Value,
 ) -> Result<Option<String>, Failure> {
-    let Some(version) = facts.served.first() else {
+    let kept = |version: &&String| {
+        let versions = wanted["spec"]["versions"].as_array();
+        let mut versions = versions.into_iter().flatten();
+        versions.any(|found| found["name"] == **version)
+    };
+    let served = || facts.served.iter();
+    // In a version that both have the new schema can be tried on them.
+    let Some(version) = served().find(kept).or_else(|| served().next()) else {
         return Ok(None);
     };
     let name = KubeKind::gvk(&facts.group, version, &facts.kind);
@@ -53,7 +60,11 @@ pub(crate) async fn breaks(
     loop {
         let page = api.list(&parameters).await?;
         let token = page.metadata.continue_.filter(|token| !token.is_empty());
-        existing.extend(page.items.into_iter().map(|object| named(facts, object)));
+        existing.extend(
+            page.items
+                .into_iter()
+                .map(|object| named(facts, version, object)),
+        );
         match token {
             Some(token) => parameters.continue_token = Some(token),
             None => break,
@@ -62,7 +73,7 @@ pub(crate) async fn breaks(
     Ok(change::breaks(&facts.stored, wanted, &existing))
 }
 
-fn named(facts: &DefinitionFacts, object: DynamicObject) -> Existing {
+fn named(facts: &DefinitionFacts, version: &str, object: DynamicObject) -> Existing {
     let namespace = object.metadata.namespace.as_deref();
     let name = object.metadata.name.as_deref().unwrap_or_default();
     let title = match namespace {
@@ -70,7 +81,7 @@ fn named(facts: &DefinitionFacts, object: DynamicObject) -> Existing {
         None => format!("{} {name}", facts.kind),
     };
     let mut value = serde_json::to_value(&object).unwrap_or_default();
-    value["apiVersion"] = json!(format!("{}/{}", facts.group, facts.served[0]));
+    value["apiVersion"] = json!(format!("{}/{version}", facts.group));
     value["kind"] = json!(facts.kind);
     Existing {
         title,

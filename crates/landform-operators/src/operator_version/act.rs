@@ -16,6 +16,8 @@ use crate::objects;
 use crate::shared::Shared;
 use crate::strategy;
 
+/// A service account that won't do is looked at again after so long.
+const ACCOUNTS_MS: u64 = 3_000;
 /// So many versions that are gone are remembered.
 const REMEMBERED: usize = 50;
 
@@ -48,10 +50,18 @@ pub(super) async fn carry_out(
     for action in later.into_iter().chain(&decision.afterwards) {
         act.act(action).await?;
     }
-    let waiting = decision.waiting_on.first();
-    Ok(waiting.map_or(Outcome::Done, |waiting| {
-        Outcome::Wait(waiting.reason.clone())
-    }))
+    let Some(waiting) = decision.waiting_on.first() else {
+        return Ok(Outcome::Done);
+    };
+    let reason = waiting.reason.clone();
+    // Nobody tells of accounts and of their rights.
+    let mut needs = world.observed.needs.iter();
+    let unheard = needs.any(|need| need.requirement.kind == "ServiceAccount" && !need.is_met());
+    Ok(if unheard {
+        Outcome::WaitUntil(reason, context.now_ms().saturating_add(ACCOUNTS_MS))
+    } else {
+        Outcome::Wait(reason)
+    })
 }
 
 struct Act<'a> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
-use kube::Api;
 use kube::api::PostParams;
+use kube::{Api, ResourceExt as _};
 use landform_api::catalog::operator_version::{
     Definition, KindVersion, OperatorVersion, OperatorVersionSpec, PackageRange, Requirement,
     ServiceAccountRights,
@@ -85,8 +85,15 @@ pub(super) async fn read(
         .clone()
         .unwrap_or_default();
     let mut needed = Vec::new();
+    let leaving = !spec.owned.is_empty() && app_type_leaves(context, &namespace, facts).await?;
     for owned in &spec.owned {
-        needed.push(of_owned(context, shared, owned, facts).await?);
+        let mut found = of_owned(context, shared, owned, facts).await?;
+        if leaving && found.need.remedy == Remedy::WriteDefinition {
+            // It takes its kinds along, and nobody brings them back meanwhile.
+            found.need.remedy = Remedy::Nothing;
+            found.need.requirement.message = "its app type is being deleted".into();
+        }
+        needed.push(found);
     }
     for kind in &spec.requirements.definitions {
         needed.push(of_kind(context, shared, &namespace, kind).await?);
@@ -101,6 +108,21 @@ pub(super) async fn read(
         needed.push(of_server(context, shared, minimum).await?);
     }
     Ok(needed)
+}
+
+/// Whether the app type that owns a version is about to go.
+async fn app_type_leaves(
+    context: &Context,
+    namespace: &str,
+    facts: &VersionFacts,
+) -> Result<bool, Failure> {
+    let Some(owner) = &facts.app_type else {
+        return Ok(false);
+    };
+    let api = objects::app_types(&context.client(), namespace);
+    let found = api.get_opt(&owner.name).await?;
+    let found = found.filter(|found| found.metadata.uid.as_ref() == Some(&owner.uid));
+    Ok(found.is_none_or(|found| found.metadata.deletion_timestamp.is_some()))
 }
 
 fn need(kind: &str, name: String, status: RequirementStatus, message: String) -> Needed {
@@ -176,14 +198,22 @@ async fn of_owned(
     }
     let serves = facts.served.contains(&owned.version);
     if let Some(wanted) = wanted.filter(|wanted| is_newer(&facts, me, wanted)) {
+        let name = (
+            context.object().namespace().unwrap_or_default(),
+            me.member.name.clone(),
+        );
+        let kind = "OperatorVersion";
+        shared
+            .judge(&facts.served_kind(), kind, name.clone())
+            .await?;
         if let Some(broken) = write::breaks(&context.client(), &facts, &wanted).await? {
-            shared.follow(&kind_of(&facts)).await?;
             let message = format!(
                 "the definition of {} can't be changed: {broken}",
                 me.member.version
             );
             return Ok(with(Remedy::Refuse, status(unsatisfied, message)));
         }
+        shared.judged(&group_kind, kind, &name);
         return Ok(writes(
             status(unsatisfied, "it is about to be updated".into()),
             wanted,
@@ -224,11 +254,6 @@ async fn current(
         Some(name) => objects::definition(&context.client(), name).await,
         None => Ok(None),
     }
-}
-
-fn kind_of(facts: &DefinitionFacts) -> GroupVersionKind {
-    let version = facts.served.first().map(String::as_str);
-    GroupVersionKind::new(&facts.group, version.unwrap_or_default(), &facts.kind)
 }
 
 /// Whether this version's text of a definition should take the place of the one that is there: it is higher
