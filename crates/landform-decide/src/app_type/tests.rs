@@ -12,6 +12,9 @@ use crate::Rule;
 
 use AppTypePhase::{Deleting, Failed, Installing, Pending, Succeeded, Upgrading};
 
+/// A change to what is seen.
+type Edit = fn(&mut Observed);
+
 pub(super) fn version(text: &str) -> Version {
     Version::parse(text).unwrap()
 }
@@ -114,7 +117,7 @@ fn o1_the_latest_version_is_installed_when_none_is() {
     check("none", &new(|_| {}), Rule::O1, Installing, &[create("b")]);
     let held = decide(&new(|seen| seen.held = false));
     assert_eq!(held.actions, [Action::Hold, create("b")]);
-    let withheld: [(&str, fn(&mut Observed), AppTypePhase); 6] = [
+    let withheld: [(&str, Edit, AppTypePhase); 6] = [
         (
             "invalid",
             |seen| seen.problem = Some("no package".into()),
@@ -209,7 +212,7 @@ fn o5_each_blocker_alone_blocks_and_says_what_would_unblock_it() {
         b.troubles = vec![trouble(reason)];
         seen.offering = offered(Ok(Some(b)));
     }
-    let blocked: [(&str, fn(&mut Observed)); 10] = [
+    let blocked: [(&str, Edit); 10] = [
         ("NotApproved", |seen| seen.policy = UpgradePolicy::Manual),
         ("NotApproved", |seen| {
             seen.policy = UpgradePolicy::Manual;
@@ -246,7 +249,7 @@ fn o5_each_blocker_alone_blocks_and_says_what_would_unblock_it() {
             "{reason}"
         );
     }
-    let free: [(&str, fn(&mut Observed)); 4] = [
+    let free: [(&str, Edit); 4] = [
         ("automatic", |_| {}),
         ("approved", |seen| {
             seen.policy = UpgradePolicy::Manual;
@@ -447,7 +450,7 @@ fn o17_what_was_given_up_goes_even_after_a_crash() {
     };
     let delete = [Action::Delete(vec!["b".into()])];
     check("given up", &with(|_| {}), Rule::O17, Upgrading, &delete);
-    let withheld: [(&str, fn(&mut Observed)); 3] = [
+    let withheld: [(&str, Edit); 3] = [
         ("approved again", |seen| {
             seen.approved = Some(version("2.0.0"));
         }),

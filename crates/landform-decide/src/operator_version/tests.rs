@@ -12,6 +12,9 @@ use crate::Rule;
 
 use Phase::{Deleting, Failed, InstallReady, Installing, Pending, Replacing, Succeeded};
 
+/// A change to a member.
+type Edit = fn(&mut Member);
+
 /// A version that nothing was done for.
 pub(super) fn fresh(name: &str, version: &str, replaces: &str) -> Member {
     Member {
@@ -589,7 +592,7 @@ fn o17_a_failed_successor_leaves_the_old_one_running() {
         b.phase = Some(Deleting);
     });
     check("it goes", &going, Rule::O17, Succeeded, &reassert);
-    let withheld: [(&str, fn(&mut Member)); 4] = [
+    let withheld: [(&str, Edit); 4] = [
         ("it was just put right", |b| b.up_to_date = false),
         ("its install never began", |b| b.begun = false),
         ("it is at work", |b| b.phase = Some(Installing)),

@@ -4,6 +4,9 @@
 //! [`explore`] visits every state that any order of steps leads to: each version may be decided next, each
 //! decision may be cut off after any of its writes, and what people do may happen at any moment.
 
+mod checks;
+mod explore;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -17,6 +20,8 @@ use super::observed::Former;
 use super::{Action, Family, Install, Member, Need, Observed, OwnedBy, Reason, Remedy, Resource};
 use super::{Decision, decide};
 use crate::app_type::OwnVersion;
+
+pub(crate) use explore::{explore, walk};
 
 pub(crate) type Name = &'static str;
 
@@ -437,87 +442,6 @@ impl World {
         }
     }
 
-    /// O15 after every single write.
-    fn check(&self) {
-        for (title, thing) in &self.things {
-            let controllers = thing
-                .owners
-                .iter()
-                .filter(|(_, controller)| *controller)
-                .count();
-            assert!(
-                controllers <= 1,
-                "{title} has two controllers: {:?}",
-                thing.owners
-            );
-            let orphan = thing.owners.is_empty() && !title.starts_with("nobody");
-            assert!(!orphan, "{title} has no owner");
-        }
-        for title in FOREIGN {
-            let owners = &self.things[title].owners;
-            let untouched = owners
-                .iter()
-                .all(|(uid, controller)| uid == STRANGER && *controller);
-            assert!(untouched, "{title} was touched");
-        }
-        assert_eq!(self.things["a stranger's"].owners.len(), 1);
-    }
-
-    /// No downgrade but by a rollback, and no step that no edge allows.
-    fn check_install(&self, package: &Package, name: Name) {
-        let living = &self.versions[name];
-        let to = &package[name].version;
-        if living.rollback_of.is_some() || living.begun {
-            return;
-        }
-        let running = self.versions.iter().filter(|(other, found)| {
-            **other != name && !found.marked && found.execution != Execution::Absent
-        });
-        let mut highest = None;
-        for (other, found) in running {
-            let version = &package[other].version;
-            let ready = found.execution == Execution::Ready;
-            let downgrade = ready && version.cmp_precedence(to).is_gt();
-            assert!(!downgrade, "{name} is installed though {other} runs");
-            if highest.is_none_or(|high: Name| package[high].version < *version) {
-                highest = Some(*other);
-            }
-        }
-        if let Some(high) = highest {
-            let lead = package[name]
-                .edges
-                .lead((high, &package[high].version), (name, to));
-            assert!(lead, "{name} is installed over {high} without an edge");
-        }
-    }
-
-    /// O16: the one that goes owns nothing, and a successor succeeded.
-    fn check_collected(&self, name: Name) {
-        let uid = &self.versions[name].uid;
-        for (title, thing) in &self.things {
-            let owns = thing.owners.iter().any(|(owner, _)| owner == uid);
-            assert!(!owns, "{name} goes and owns {title}");
-        }
-        let succeeded = self.versions.iter().any(|(other, found)| {
-            *other != name && !found.marked && found.phase == Some(Phase::Succeeded)
-        });
-        assert!(succeeded, "{name} goes and no successor runs");
-    }
-
-    /// What a version owns is deleted only when no other version that was begun could have it.
-    fn check_nobody_could_have_it(&self, package: &Package, name: Name) {
-        let me = (name, &package[name].version);
-        for (other, found) in &self.versions {
-            let its = (*other, &package[other].version);
-            let able = !found.marked && found.execution != Execution::Absent && *other != name;
-            let related = package[other].edges.lead(me, its) || package[name].edges.lead(its, me);
-            assert!(
-                !(able && related),
-                "{other} could have had what {name} owns: {self:#?}"
-            );
-        }
-    }
-
     /// What the execution of a version, or its operator, does next.
     fn moved(&self, package: &Package, name: Name) -> Vec<World> {
         let mut world = self.clone();
@@ -678,28 +602,6 @@ impl World {
         whole.extend((0..self.events.len()).filter_map(|place| self.happened(package, place)));
         (whole, cut)
     }
-
-    /// The only version that is left runs, and owns all that there is.
-    pub(crate) fn check_only(&self, name: Name) {
-        let names: Vec<_> = self.versions.keys().copied().collect();
-        assert_eq!(names, [name], "{self:#?}");
-        self.check_owner(name);
-        assert!(self.deleted.is_empty(), "{:?} was deleted", self.deleted);
-    }
-
-    /// The version runs and owns all that there is.
-    pub(crate) fn check_owner(&self, name: Name) {
-        let living = &self.versions[name];
-        assert_eq!(living.phase, Some(Phase::Succeeded), "{self:#?}");
-        assert_eq!(living.execution, Execution::Ready);
-        assert_eq!(self.deployment.as_ref(), Some(&living.uid), "{self:#?}");
-        for (title, thing) in &self.things {
-            if !FOREIGN.contains(title) {
-                let owners = [(living.uid.clone(), true)];
-                assert_eq!(thing.owners, owners, "{title} {self:#?}");
-            }
-        }
-    }
 }
 
 /// In one write: it is the controller, and nobody else is.
@@ -710,64 +612,4 @@ fn adopt(thing: &mut Thing, uid: &str) {
     for (owner, controller) in &mut thing.owners {
         *controller = owner == uid;
     }
-}
-
-/// Visits all worlds; those that are at rest go to `at_rest`. A world that is never at rest fails.
-pub(crate) fn explore(package: &Package, start: World, at_rest: impl Fn(&World)) {
-    walk(start, |world| world.next(package), at_rest);
-}
-
-/// Visits whatever follows from a start. `next` gives what follows, and apart from it what follows a crash.
-pub(crate) fn walk<W: Clone + Eq + Hash + Debug>(
-    start: W,
-    next: impl Fn(&W) -> (Vec<W>, Vec<W>),
-    at_rest: impl Fn(&W),
-) {
-    let mut places = HashMap::from([(start.clone(), 0)]);
-    let mut open = vec![start];
-    // By place: the worlds that come before it, and how many come after it, crashes left out.
-    let mut before: Vec<Vec<usize>> = vec![Vec::new()];
-    let mut after = vec![0];
-    let mut resting = Vec::new();
-    while let Some(world) = open.pop() {
-        let place = places[&world];
-        let (whole, cut) = next(&world);
-        if whole.is_empty() {
-            at_rest(&world);
-            resting.push(place);
-        }
-        after[place] = whole.len();
-        let complete = whole.len();
-        for (number, next) in whole.into_iter().chain(cut).enumerate() {
-            let new = places.len();
-            let next_place = *places.entry(next.clone()).or_insert(new);
-            if next_place == new {
-                before.push(Vec::new());
-                after.push(0);
-                open.push(next);
-            }
-            if number < complete {
-                before[next_place].push(place);
-            }
-        }
-        assert!(places.len() < 1_000_000, "too many worlds");
-    }
-    // Worlds are taken away from which only worlds lead that were taken away; others go in circles.
-    let mut taken = 0;
-    while let Some(place) = resting.pop() {
-        taken += 1;
-        for before in std::mem::take(&mut before[place]) {
-            after[before] -= 1;
-            if after[before] == 0 {
-                resting.push(before);
-            }
-        }
-    }
-    let circling = || places.iter().find(|(_, place)| after[**place] > 0);
-    assert_eq!(
-        taken,
-        places.len(),
-        "it goes round and round: {:#?}",
-        circling()
-    );
 }

@@ -53,7 +53,10 @@ async fn adopt_all(api: &Api<DynamicObject>, old: &Value, new: &Value) {
     for found in api.list(&ListParams::default()).await.unwrap().items {
         let name = found.metadata.name.unwrap();
         // Landform may write the same resource at this moment.
-        while adoption::adopt(api, &name, from, &version).await.is_err() {}
+        while adoption::adopt(api, &name, from, &version, &[])
+            .await
+            .is_err()
+        {}
     }
 }
 
@@ -214,7 +217,7 @@ async fn o15_o17_deleting_the_new_version_in_a_handover_gives_all_back() {
     };
     let from = text(&old["metadata"]["uid"]);
     let api = world.api("ConfigMap");
-    while adoption::adopt(&api, OURS[0], from, &version)
+    while adoption::adopt(&api, OURS[0], from, &version, &[])
         .await
         .is_err()
     {}
