@@ -12,8 +12,8 @@
 //!   from the seed ([`fault`], [`chance`]) and noted in the [`trace`]. The same seed gives the same trace,
 //!   byte for byte.
 //! - A [`World`] is what lives in a process besides the server, with the oracles that judge it. [`node`] is
-//!   the engine with a kind made for the purpose, [`landscape`] the controllers of installations, [`api_world`]
-//!   clients and watchers of the API alone.
+//!   the engine with a kind made for the purpose, [`landscape`] the controllers of installations, [`operators`]
+//!   those of app types and operator versions, [`api_world`] clients and watchers of the API alone.
 //! - [`Simulation`] carries out [`Action`]s: random ones ([`node::Plan`]), those of scenario files
 //!   ([`script`]), or a story with a crash after each write ([`crash_at_every_write`]).
 //!
@@ -38,6 +38,7 @@ pub mod fault;
 pub mod landscape;
 pub mod network;
 pub mod node;
+pub mod operators;
 pub mod process;
 pub mod report;
 pub mod script;

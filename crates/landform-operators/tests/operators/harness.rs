@@ -134,19 +134,20 @@ impl World {
     }
 
     pub(crate) async fn patch(&self, kind: &str, name: &str, patch: Value) {
-        let patch = Patch::Merge(patch);
+        let (api, patch) = (self.api(kind), Patch::Merge(patch));
         let parameters = PatchParams::default();
-        self.api(kind)
-            .patch(name, &parameters, &patch)
-            .await
-            .unwrap();
+        // Others write the same object at the same time.
+        while let Err(error) = api.patch(name, &parameters, &patch).await {
+            assert!(is_conflict(&error), "{error}");
+        }
     }
 
     pub(crate) async fn patch_status(&self, kind: &str, name: &str, status: Value) {
-        let patch = Patch::Merge(json!({"status": status}));
+        let (api, patch) = (self.api(kind), Patch::Merge(json!({"status": status})));
         let parameters = PatchParams::default();
-        let patched = self.api(kind).patch_status(name, &parameters, &patch).await;
-        patched.unwrap();
+        while let Err(error) = api.patch_status(name, &parameters, &patch).await {
+            assert!(is_conflict(&error), "{error}");
+        }
     }
 
     /// As kubectl does.
@@ -289,6 +290,10 @@ pub(crate) fn app_type(namespace: &str, name: &str, spec: Value) -> Value {
         "apiVersion": catalog::API_VERSION, "kind": "AppType",
         "metadata": {"name": name, "namespace": namespace}, "spec": spec,
     })
+}
+
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 fn has_phase(object: &Value, phase: &str) -> bool {

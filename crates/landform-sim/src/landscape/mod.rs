@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 use crate::simulation::{Failure, Template};
 use crate::user::ObjectName;
 
+pub(crate) use state::landscape_state;
+
 pub use plan::Plan;
 pub use run::run;
 pub use wanted::{Installation, Item};

@@ -25,7 +25,7 @@ const TIMES_IN_ANNOTATIONS: [&str; 2] = [keys::RECONCILE_TIME, keys::ABORT_TIME]
 const RETRIGGER: &str = "landform.dev/retrigger-at";
 
 /// Everything that is stored in the end.
-pub(super) fn landscape_state(disk: &Disk) -> EndState {
+pub(crate) fn landscape_state(disk: &Disk) -> EndState {
     let stored = Stored(objects(disk.store()));
     let names = stored.names();
     let mut state = EndState::new();

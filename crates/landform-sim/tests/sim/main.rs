@@ -5,5 +5,6 @@ mod api;
 mod every_write;
 mod landscape;
 mod nodes;
+mod operators;
 mod scenarios;
 mod seeds;

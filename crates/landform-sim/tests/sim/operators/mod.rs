@@ -1,0 +1,4 @@
+//! Operators: stories with a crash after each write.
+
+mod stories;
+mod tell;
