@@ -52,7 +52,7 @@ impl Operator {
             found.data["status"]["phase"] == "Succeeded"
                 && found.metadata.deletion_timestamp.is_none()
         };
-        let Some(me) = versions.iter().filter(runs).next_back().filter(|_| wanted) else {
+        let Some(me) = versions.iter().rfind(runs).filter(|_| wanted) else {
             return Ok(());
         };
         let (name, uid) = (me.metadata.name.as_deref(), me.metadata.uid.as_deref());
@@ -66,13 +66,18 @@ impl Operator {
         if me.data["spec"]["upgrade"]["adoption"] != "operator" || stalled {
             return Ok(());
         }
+        let family: Vec<_> = versions
+            .iter()
+            .filter_map(|found| found.metadata.uid.as_deref())
+            .collect();
         for old in &versions {
             let replaced = old.data["status"]["phase"] == "Replacing";
             let Some(from) = old.metadata.uid.as_deref().filter(|_| replaced) else {
                 continue;
             };
             for resource in RESOURCES {
-                let _ = adoption::adopt(&self.maps, resource, from, &Version { name, uid }).await;
+                let me = Version { name, uid };
+                let _ = adoption::adopt(&self.maps, resource, from, &me, &family).await;
             }
         }
         Ok(())
