@@ -105,7 +105,12 @@ fn an_operator_as_its_readme_tells_it() {
     let message = "2.0.0 goes on running";
     assert_contains(
         &failed,
-        &["2.1.0 failed", message, "is given up", "notes.v2.0.0"],
+        &[
+            "2.1.0 failed",
+            message,
+            "2.0.0 runs",
+            "a rollback left 2.1.0",
+        ],
     );
     let versions = example.server.kubectl(&["get", "opv", "-o", "name"]);
     assert_eq!(
