@@ -191,6 +191,16 @@ impl Index {
             .collect()
     }
 
+    /// Some app type of a package that isn't about to go, other than the one with this uid. There may be
+    /// thousands: the first that will do is taken.
+    pub(crate) fn other_app_type(&self, package: &str, uid: &str) -> Option<Name> {
+        let state = self.state.read();
+        let mut names = state.by_package.get(package)?.iter();
+        let will_do = |facts: &AppTypeFacts| !facts.marked && facts.uid != uid;
+        let found = names.find(|name| state.app_types.get(*name).is_some_and(will_do));
+        found.cloned()
+    }
+
     /// The app types of a package in a namespace, the oldest first.
     pub(crate) fn app_types_in(
         &self,

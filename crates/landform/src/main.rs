@@ -17,6 +17,7 @@ mod logging;
 mod serve;
 mod store;
 
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -78,6 +79,14 @@ fn main() -> ExitCode {
             eprintln!("error: {}", chain(&*error));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Prints a text that may be long. Whoever reads it may have seen enough, as `head` does: that is no error.
+fn say(text: &str) -> Result<(), AnyError> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod access;
 mod blueprint_command;
+mod catalog_command;
 mod custom_resources;
 mod deployer_python;
 mod engine_elsewhere;

@@ -160,11 +160,8 @@ fn definitions(
     package: &str,
 ) -> Vec<DefinitionState> {
     let own = format!("AppType/{namespace}/{name}");
-    let others = shared.index.app_types_of(package).into_iter();
-    let heir = others
-        .filter(|(_, facts)| !facts.marked && facts.uid != uid)
-        .map(|((namespace, name), _)| format!("AppType/{namespace}/{name}"))
-        .next();
+    let heir = shared.index.other_app_type(package, uid);
+    let heir = heir.map(|(namespace, name)| format!("AppType/{namespace}/{name}"));
     let all = shared.index.definitions_of(package).into_iter();
     all.map(|facts| DefinitionState {
         // Under its name, and by its uid once that was noted.

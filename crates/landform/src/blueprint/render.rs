@@ -50,8 +50,8 @@ pub(super) fn run(args: &RenderArgs) -> Result<ExitCode, AnyError> {
     match render(&blueprint, input, values.as_ref()) {
         Ok((result, problems)) => {
             match args.output {
-                Output::Yaml => print!("{}", landform_yaml::write(&result)),
-                Output::Json => println!("{result:#}"),
+                Output::Yaml => crate::say(&landform_yaml::write(&result))?,
+                Output::Json => crate::say(&format!("{result:#}\n"))?,
             }
             show_values(&problems);
             Ok(if problems.is_empty() {

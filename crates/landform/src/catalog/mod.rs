@@ -122,7 +122,7 @@ struct Written {
 
 pub(crate) fn run(command: CatalogCommand) -> Result<ExitCode, AnyError> {
     let written = write(command)?;
-    print!("{}", written.text);
+    crate::say(&written.text)?;
     Ok(if written.success {
         ExitCode::SUCCESS
     } else {
