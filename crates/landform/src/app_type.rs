@@ -95,7 +95,7 @@ pub(crate) fn rollback(args: RollbackArgs) -> Result<ExitCode, AnyError> {
         let change = json!({"metadata": {"annotations": {keys::ROLLBACK: to}}});
         let found = place.patch(change).await?;
         println!(
-            "{} goes back to {}.",
+            "{} was asked to go back to {}.",
             place.name,
             args.to.as_deref().unwrap_or("the version before")
         );

@@ -9,6 +9,7 @@
 mod app_types;
 mod definitions;
 mod deletion;
+mod deployments;
 mod failure;
 mod handover;
 mod harness;

@@ -56,9 +56,9 @@ async fn counted(client: &Client, definition: &Value) -> Result<String, AnyError
     let list = list.unwrap_or_default();
     let shown = list["items"].as_array().map_or(0, Vec::len) as u64;
     let more = list["metadata"]["remainingItemCount"].as_u64().unwrap_or(0);
-    Ok(format!(
-        "{} ({} objects)",
-        text(&definition["metadata"]["name"]),
-        shown + more
-    ))
+    let name = text(&definition["metadata"]["name"]);
+    Ok(match shown + more {
+        1 => format!("{name} (1 object)"),
+        count => format!("{name} ({count} objects)"),
+    })
 }
