@@ -19,6 +19,7 @@ pub mod jsonpath;
 pub mod keys;
 pub mod kind;
 pub mod landscaper;
+pub mod project;
 
 pub use field::{FieldError, FieldPath, FieldReason};
 pub use kind::{GroupKind, GroupVersionKind, GroupVersionResource};

@@ -2,7 +2,7 @@
 //!
 //! A view is mounted under `/apis/landform.dev/v1alpha1/NAME` and answers reads of the paths below. It is
 //! for what is true of the moment, such as what the engine runs: nothing of it is stored, nothing can be
-//! watched.
+//! watched. A question that is too long for a URL, such as what some manifests would change, is POSTed.
 
 use std::sync::Arc;
 
@@ -30,6 +30,18 @@ pub trait View: Send + Sync + 'static {
         path: &'a [&'a str],
         query: &'a Query,
     ) -> BoxFuture<'a, Result<Option<Value>>>;
+
+    /// Answers a question that is POSTed to the segments after the view's name; `None` when that is not
+    /// possible there.
+    fn ask<'a>(
+        &'a self,
+        path: &'a [&'a str],
+        query: &'a Query,
+        question: Value,
+    ) -> BoxFuture<'a, Result<Option<Value>>> {
+        let _ = (path, query, question);
+        Box::pin(async { Ok(None) })
+    }
 }
 
 /// The views that are mounted, by name.
@@ -59,25 +71,36 @@ impl ApiServer {
         view: &dyn View,
         rest: &str,
     ) -> Result<Response<Body>> {
-        if !matches!(call.method, http::Method::GET | http::Method::HEAD) {
-            return Err(ApiError::new(
+        let refused = || {
+            ApiError::new(
                 Reason::MethodNotAllowed,
-                format!(
-                    "{} is not possible here: this path can only be read",
-                    call.method
-                ),
-            ));
-        }
+                format!("{} is not possible here", call.method),
+            )
+        };
+        let asks = match call.method {
+            http::Method::GET | http::Method::HEAD => false,
+            http::Method::POST => true,
+            _ => return Err(refused()),
+        };
         let segments = rest.split('/').filter(|part| !part.is_empty());
         let segments: Option<Vec<String>> = segments.map(percent_decode).collect();
         let segments = segments.ok_or_else(ApiError::no_such_path)?;
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-        match view.read(&segments, &call.query).await? {
+        let answer = if asks {
+            let question = serde_json::from_slice(&call.body).map_err(|error| {
+                ApiError::bad_request(format!("the question is no JSON: {error}"))
+            })?;
+            view.ask(&segments, &call.query, question).await?
+        } else {
+            view.read(&segments, &call.query).await?
+        };
+        match answer {
             Some(value) => Ok(respond::value(
                 StatusCode::OK,
                 &value,
                 crate::request::accept::Encoding::Json,
             )),
+            None if asks => Err(refused()),
             None => Err(ApiError::new(
                 Reason::NotFound,
                 format!("there is nothing at {rest:?} in this view"),

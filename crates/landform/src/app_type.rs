@@ -1,6 +1,5 @@
 //! `landform approve` and `landform rollback`: what a person decides about one app type.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use landform_api::catalog::{self, AppType, AppTypePhase, keys};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+use crate::client::{ClientArgs, block_on};
 use crate::{AnyError, client};
 
 /// Which app type, and how to reach it.
@@ -19,9 +19,6 @@ use crate::{AnyError, client};
 pub(crate) struct Which {
     /// The app type: NAME or apptype/NAME.
     app_type: String,
-    /// Its namespace [default: that of the kubeconfig].
-    #[arg(short, long, value_name = "NAME")]
-    namespace: Option<String>,
     /// Whether to wait until it has come to an end.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set,
           num_args = 0..=1, default_missing_value = "true", require_equals = true)]
@@ -29,12 +26,8 @@ pub(crate) struct Which {
     /// Waiting ends after so many seconds; what was begun goes on.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     timeout: u64,
-    /// The kubeconfig [default: KUBECONFIG, or the one in the data directory].
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The data directory whose kubeconfig is used [default: landform under the user's data home].
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    server: ClientArgs,
 }
 
 /// Arguments of `landform approve`.
@@ -103,13 +96,6 @@ pub(crate) fn rollback(args: RollbackArgs) -> Result<ExitCode, AnyError> {
     })
 }
 
-fn block_on(work: impl Future<Output = Result<ExitCode, AnyError>>) -> Result<ExitCode, AnyError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(work)
-}
-
 /// An app type in its API.
 struct Place {
     name: String,
@@ -118,8 +104,7 @@ struct Place {
 
 impl Place {
     async fn of(which: &Which) -> Result<Self, AnyError> {
-        let client =
-            client::connect(which.kubeconfig.as_deref(), which.data_dir.as_deref()).await?;
+        let client = which.server.connect().await?;
         let name = match which.app_type.split_once('/') {
             None => which.app_type.clone(),
             Some((kind, name))
@@ -133,10 +118,7 @@ impl Place {
         };
         let kind = GroupVersionKind::gvk(catalog::GROUP, catalog::VERSION, "AppType");
         let resource = ApiResource::from_gvk_with_plural(&kind, "apptypes");
-        let api = match &which.namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
-            None => Api::default_namespaced_with(client, &resource),
-        };
+        let api = Api::default_namespaced_with(client, &resource);
         Ok(Self { name, api })
     }
 

@@ -18,6 +18,7 @@ use landform_catalog::describe::{Explained, List, Path, Problems, Question, Refu
 use serde::Serialize;
 
 use crate::AnyError;
+use crate::client::ClientArgs;
 
 /// What to do with catalogs.
 #[derive(Subcommand)]
@@ -94,12 +95,8 @@ pub(crate) struct Common {
     /// The form of the output.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// The kubeconfig [default: KUBECONFIG, or the one in the data directory].
-    #[arg(long, value_name = "FILE", conflicts_with = "catalog")]
-    kubeconfig: Option<PathBuf>,
-    /// The data directory whose kubeconfig is used [default: landform under the user's data home].
-    #[arg(long, value_name = "DIR", conflicts_with = "catalog")]
-    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    server: ClientArgs,
 }
 
 /// How results are written.

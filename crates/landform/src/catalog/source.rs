@@ -72,7 +72,7 @@ async fn ask_server(
     path: &str,
     query: &[(&str, &str)],
 ) -> Result<Result<Value, Refusal>, AnyError> {
-    let client = client::connect(common.kubeconfig.as_deref(), common.data_dir.as_deref()).await?;
+    let client = common.server.connect().await?;
     let request = Request::get(url(path, query)).body(Vec::new())?;
     match client.request(request).await {
         Ok(value) => Ok(Ok(value)),

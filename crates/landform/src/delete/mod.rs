@@ -1,14 +1,12 @@
 //! `landform delete`: shows what will go, asks, deletes, and shows how it goes (G14).
 //!
-//! Reading order: `kind.rs` finds the kind that was meant, `show.rs` writes the preview (for an app type with
+//! Reading order: `show.rs` writes the preview (for an app type with
 //! `definitions.rs`), and this file asks, deletes and waits. All of it goes through the API, with a kubeconfig like any client's.
 
 mod definitions;
-mod kind;
 mod show;
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,9 +16,9 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::kind::Kind;
 use crate::AnyError;
-use crate::client::{self, get, plain};
+use crate::client::kind::{self, Kind};
+use crate::client::{ClientArgs, block_on, get, plain};
 
 /// How often the progress is shown anew.
 const REFRESH: Duration = Duration::from_millis(200);
@@ -33,9 +31,6 @@ pub(crate) struct DeleteArgs {
     kind: String,
     /// The object's name.
     name: String,
-    /// The object's namespace [default: that of the kubeconfig].
-    #[arg(short, long, value_name = "NAME")]
-    namespace: Option<String>,
     /// What happens to the objects that depend on it.
     #[arg(long, value_enum, default_value_t = Policy::Cascade)]
     policy: Policy,
@@ -52,12 +47,8 @@ pub(crate) struct DeleteArgs {
     /// Only show what would go.
     #[arg(long)]
     dry_run: bool,
-    /// The kubeconfig [default: KUBECONFIG, or the one in the data directory].
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The data directory whose kubeconfig is used [default: landform under the user's data home].
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    server: ClientArgs,
 }
 
 /// What happens to dependents.
@@ -85,19 +76,16 @@ impl Policy {
 }
 
 pub(crate) fn run(args: DeleteArgs) -> Result<ExitCode, AnyError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(delete(args))
+    block_on(delete(args))
 }
 
 async fn delete(args: DeleteArgs) -> Result<ExitCode, AnyError> {
-    let client = client::connect(args.kubeconfig.as_deref(), args.data_dir.as_deref()).await?;
+    let client = args.server.connect().await?;
     let kind = kind::find(&client, &args.kind).await?;
-    let namespace = match (kind.namespaced, &args.namespace) {
-        (false, _) => String::new(),
-        (true, Some(namespace)) => namespace.clone(),
-        (true, None) => client.default_namespace().to_owned(),
+    let namespace = if kind.namespaced {
+        client.default_namespace().to_owned()
+    } else {
+        String::new()
     };
     let place = Place {
         path: kind.path(&namespace, &args.name),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kube::Client;
-use landform_api::{catalog, landscaper};
+use landform_api::{catalog, landscaper, project};
 use landform_controllers::landscape::{self, Blueprints};
 use landform_deployers::DeployItems;
 use landform_deployers::command::CommandDeployer;
@@ -34,7 +34,8 @@ pub(crate) struct ControllerArgs {
 pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
     hooks::install(client).await?;
     let definitions = landscaper::definition::definitions().into_iter();
-    for definition in definitions.chain(catalog::definition::definitions()) {
+    let definitions = definitions.chain(catalog::definition::definitions());
+    for definition in definitions.chain(project::definition::definitions()) {
         definitions::install(client, &definition).await?;
     }
     Ok(())

@@ -8,17 +8,17 @@ use crate::client::get;
 
 /// A kind in the version that the server prefers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
-    pub(super) group: String,
-    pub(super) version: String,
-    pub(super) kind: String,
-    pub(super) plural: String,
-    pub(super) namespaced: bool,
+pub(crate) struct Kind {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) plural: String,
+    pub(crate) namespaced: bool,
 }
 
 impl Kind {
     /// Where an object is.
-    pub(super) fn path(&self, namespace: &str, name: &str) -> String {
+    pub(crate) fn path(&self, namespace: &str, name: &str) -> String {
         let root = if self.group.is_empty() {
             format!("/api/{}", self.version)
         } else {
@@ -32,7 +32,7 @@ impl Kind {
     }
 
     /// Where the deletion view has it.
-    pub(super) fn view_path(&self, namespace: &str, name: &str) -> String {
+    pub(crate) fn view_path(&self, namespace: &str, name: &str) -> String {
         let or = |text: &str, other: &str| {
             if text.is_empty() {
                 other.to_owned()
@@ -46,7 +46,7 @@ impl Kind {
 }
 
 /// Looks for the kind, in the core group first, then group by group.
-pub(super) async fn find(client: &Client, word: &str) -> Result<Kind, AnyError> {
+pub(crate) async fn find(client: &Client, word: &str) -> Result<Kind, AnyError> {
     if let Some(list) = get(client, "/api/v1").await?
         && let Some(kind) = pick(&list, "", "v1", word)
     {

@@ -1,0 +1,1 @@
+//! What would change: the real reconcilers on a fork of the store, with deployers that only look.

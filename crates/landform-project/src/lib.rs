@@ -1,0 +1,1 @@
+//! Directories of files that are reconciled into objects (R15).
