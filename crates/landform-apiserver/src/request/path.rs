@@ -95,14 +95,16 @@ fn objects(group: &str, version: &str, rest: &[&str]) -> Target {
             name: owned(name),
             ..base
         },
-        ["namespaces", name, subresource @ ("status" | "finalize")] if group.is_empty() => {
-            ObjectsPath {
-                resource: "namespaces".into(),
-                name: owned(name),
-                subresource: owned(subresource),
-                ..base
-            }
-        }
+        [
+            "namespaces",
+            name,
+            subresource @ ("status" | "finalize" | "rename"),
+        ] if group.is_empty() => ObjectsPath {
+            resource: "namespaces".into(),
+            name: owned(name),
+            subresource: owned(subresource),
+            ..base
+        },
         ["namespaces", namespace, resource] => ObjectsPath {
             resource: (*resource).into(),
             namespace: owned(namespace),

@@ -10,6 +10,7 @@ mod owners;
 mod patch;
 pub(crate) mod present;
 mod read;
+mod rename;
 mod reviews;
 mod scale;
 mod update;
@@ -104,6 +105,7 @@ impl ApiServer {
             (Some("token"), Some(_)) if place.resource.is_service_accounts() => {
                 self.issue_token(call, &place).await
             }
+            (Some("rename"), Some(_)) => self.rename(call, &place).await,
             _ => Err(ApiError::no_such_path()),
         }
     }

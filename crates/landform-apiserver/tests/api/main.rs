@@ -19,6 +19,7 @@ mod metadata;
 mod namespaces;
 mod owners;
 mod patches;
+mod rename;
 mod subresources;
 mod tokens;
 mod views;

@@ -109,10 +109,23 @@ impl Group {
         }
     }
 
-    /// Kills all of them without waiting: for when nobody is there to wait.
+    /// Kills all of them without waiting for their end: for when nobody is there to wait.
     pub(crate) fn kill_now(&self) {
-        for member in self.members() {
-            let _ = member.send(Signal::KILL);
+        let mut told = BTreeSet::new();
+        // One that was not told yet may have started another one after it was looked for; one that was told
+        // starts nothing more. So the first look that finds nobody new has found everybody.
+        loop {
+            let mut found_new = false;
+            for member in self.members() {
+                let identity = member.identity();
+                if told.insert((identity.pid, identity.start_time)) {
+                    found_new = true;
+                    let _ = member.send(Signal::KILL);
+                }
+            }
+            if !found_new {
+                return;
+            }
         }
     }
 }

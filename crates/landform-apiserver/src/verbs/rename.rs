@@ -1,0 +1,223 @@
+//! The subresource `rename`: an object gets another name and stays the object that it is (R15).
+//!
+//! One transaction removes the object under its former name, puts it under the new one with the same uid,
+//! status and all else, and puts the new name into the owner references of what it owns. A watch shows the
+//! former name deleted and the new one added, at one revision. The annotation `landform.dev/renamed-from` tells
+//! the object's reconciler; the engine removes it when that has succeeded.
+//!
+//! Names that other rules hang on can't change: those of namespaces, and those of definitions, which follow from
+//! their spec.
+
+use http::{Method, Response, StatusCode};
+use landform_api::keys::ANNOTATION_RENAMED_FROM;
+use landform_store::{Compare, Key, Op, RangeQuery, Revision, Txn, TxnOutcome};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::write::{self, WriteOptions, Written};
+use super::{Place, not_allowed, present};
+use crate::body::Body;
+use crate::error::{ApiError, Reason, Result};
+use crate::object::{Object, encode, meta};
+use crate::registry::Resource;
+use crate::server::{ApiServer, Call};
+
+/// Others may get in between so often.
+const TRIES: usize = 100;
+
+/// What is sent.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Rename {
+    #[serde(default)]
+    #[expect(dead_code, reason = "said by clients, and needed by nobody")]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    /// The new name.
+    name: String,
+    /// The object must be this one.
+    #[serde(default)]
+    uid: String,
+}
+
+impl ApiServer {
+    pub(super) async fn rename(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
+        if call.method != Method::POST {
+            return Err(not_allowed(&call.method, "the subresource rename"));
+        }
+        let resource = &place.resource;
+        if resource.is_namespaces() || resource.is_definitions() {
+            return Err(ApiError::new(
+                Reason::MethodNotAllowed,
+                format!("objects of kind {} can't be renamed", resource.kind),
+            ));
+        }
+        let rename: Rename = serde_json::from_slice(&call.body).map_err(|error| {
+            ApiError::bad_request(format!(
+                "the body must be {{\"kind\": \"Rename\", \"name\": \"NEW\"}}: {error}"
+            ))
+        })?;
+        if !matches!(rename.kind.as_str(), "" | "Rename") {
+            let kind = &rename.kind;
+            return Err(ApiError::bad_request(format!(
+                "the body is a {kind}: a Rename is expected here"
+            )));
+        }
+        let options = WriteOptions::from_call(call)?;
+        for _ in 0..TRIES {
+            if let Some(written) = self.try_rename(place, &rename, &options).await? {
+                return present::written(call, resource, StatusCode::OK, written);
+            }
+        }
+        Err(place.conflict("it, or something that it owns, keeps changing; please try again"))
+    }
+
+    /// `None` when somebody else wrote in between.
+    async fn try_rename(
+        &self,
+        place: &Place,
+        rename: &Rename,
+        options: &WriteOptions,
+    ) -> Result<Option<Written>> {
+        let resource = &place.resource;
+        let old_key = resource.key(&place.namespace, place.name());
+        let record = self.shared.store.get(&old_key).await?;
+        let record = record.ok_or_else(|| place.not_found())?;
+        let old = write::decoded(&record)?;
+        if !rename.uid.is_empty() && rename.uid != meta::uid(&old) {
+            return Err(place.conflict("another object has this name by now"));
+        }
+        if meta::is_marked(&old) {
+            return Err(place.conflict("it is being deleted, and can't be renamed any more"));
+        }
+        if rename.name == place.name() {
+            return Ok(Some(Written {
+                value: record.value,
+                revision: record.modified,
+                warnings: Vec::new(),
+            }));
+        }
+        let mut object = renamed(&old, place.name(), &rename.name);
+        let errors = write::problems(resource, &mut object, None);
+        if !errors.is_empty() {
+            return Err(place.invalid(&rename.name, &errors));
+        }
+        self.refuse_escalation(place, options.limited.as_ref(), &object, None)
+            .await?;
+        let value = write::encoded(place, &object)?;
+        let new_key = resource.key(&place.namespace, &rename.name);
+        let taken = || ApiError::already_exists(&resource.group, &resource.plural, &rename.name);
+        if options.dry_run {
+            return match self.shared.store.get(&new_key).await? {
+                Some(_) => Err(taken()),
+                None => Ok(Some(Written {
+                    value,
+                    revision: record.modified,
+                    warnings: Vec::new(),
+                })),
+            };
+        }
+        // The former name goes first: whoever follows the log must not see one uid under two names.
+        let mut txn = Txn::one(old_key, Compare::ModifiedAt(record.modified), Op::Delete);
+        txn = txn.and(new_key, Compare::Absent, Op::Put(value.clone()));
+        let guards = [
+            self.namespace_guard(place).await?,
+            Self::definition_guard(place)?,
+        ];
+        for (key, revision) in guards.into_iter().flatten() {
+            txn = txn.and(key, Compare::ModifiedAt(revision), Op::Check);
+        }
+        for (key, revision, value) in self.owned_under(place, &old, &rename.name).await? {
+            txn = txn.and(key, Compare::ModifiedAt(revision), Op::Put(value.into()));
+        }
+        match self.shared.store.commit(txn).await? {
+            TxnOutcome::Committed(revision) => Ok(Some(Written {
+                value,
+                revision,
+                warnings: Vec::new(),
+            })),
+            TxnOutcome::Conflict { index: 1, .. } => Err(taken()),
+            TxnOutcome::Conflict { .. } => Ok(None),
+        }
+    }
+
+    /// What an object owns, with its new name in their references.
+    async fn owned_under(
+        &self,
+        place: &Place,
+        owner: &Object,
+        name: &str,
+    ) -> Result<Vec<(Key, Revision, Vec<u8>)>> {
+        let uid = meta::uid(owner);
+        let finder = memchr::memmem::Finder::new(uid.as_bytes());
+        let kinds = self.shared.registry.kinds();
+        let mut found = Vec::new();
+        for resource in kinds.preferred() {
+            let Some(prefix) = where_owned(place, resource) else {
+                continue;
+            };
+            let query = RangeQuery {
+                bucket: resource.bucket.clone(),
+                prefix,
+                after: None,
+                limit: None,
+                at: None,
+            };
+            let page = self.shared.store.range(query).await?;
+            for record in &page.records {
+                if finder.find(&record.value).is_none() {
+                    continue;
+                }
+                let mut object = write::decoded(record)?;
+                if name_owner(&mut object, uid, name) {
+                    let value = encode::stored(&object);
+                    found.push((record.key.clone(), record.modified, value));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Where objects of a kind are that an object can own: the prefix of their keys.
+fn where_owned(owner: &Place, resource: &Resource) -> Option<String> {
+    match (owner.resource.namespaced, resource.namespaced) {
+        (true, true) => Some(format!("{}/", owner.namespace)),
+        (true, false) => None,
+        (false, _) => Some(String::new()),
+    }
+}
+
+/// The object under its new name. A reconciler that has not yet been told of an earlier rename knows the name
+/// before that one.
+fn renamed(old: &Object, from: &str, to: &str) -> Object {
+    let mut object = old.clone();
+    meta::set_text(&mut object, "name", to);
+    let annotations = meta::metadata_mut(&mut object)
+        .entry("annotations")
+        .or_insert_with(|| json!({}));
+    if let Value::Object(annotations) = annotations {
+        let untold = annotations
+            .get(ANNOTATION_RENAMED_FROM)
+            .and_then(Value::as_str);
+        let former = untold.filter(|untold| *untold != to).unwrap_or(from);
+        let former = former.to_owned();
+        annotations.insert(ANNOTATION_RENAMED_FROM.to_owned(), former.into());
+    }
+    object
+}
+
+/// Puts an owner's new name where its uid stands; says whether it stands there.
+fn name_owner(object: &mut Object, uid: &str, name: &str) -> bool {
+    let references = meta::metadata_mut(object).get_mut("ownerReferences");
+    let references = references.and_then(Value::as_array_mut);
+    let mut changed = false;
+    for reference in references.into_iter().flatten() {
+        if reference["uid"] == uid && reference["name"] != name {
+            reference["name"] = name.into();
+            changed = true;
+        }
+    }
+    changed
+}

@@ -1,0 +1,157 @@
+//! Renames: one transaction moves an object to another name, and it stays the object that it is (R15).
+
+use serde_json::{Value, json};
+
+use crate::harness::{Api, DEFINITIONS, MAPS, WIDGETS, map, widget, widgets};
+
+fn rename(to: &str) -> Value {
+    json!({"apiVersion": "landform.dev/v1alpha1", "kind": "Rename", "name": to})
+}
+
+fn owned_by(name: &str, owner: &Value) -> Value {
+    let mut object = map(name);
+    object["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "example.com/v1", "kind": "Widget", "controller": true,
+        "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+    }]);
+    object
+}
+
+async fn with_widgets() -> Api {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, widgets()).await.ok();
+    api
+}
+
+#[tokio::test]
+async fn r15_a_renamed_object_keeps_uid_status_and_what_it_owns() {
+    let api = with_widgets().await;
+    let made = api
+        .post(WIDGETS, widget("old", json!({"size": 1})))
+        .await
+        .ok();
+    let status = json!({"status": {"phase": "Ready"}});
+    let at = format!("{WIDGETS}/old");
+    api.patch(&format!("{at}/status"), "merge", status)
+        .await
+        .ok();
+    api.post(MAPS, owned_by("owned", &made)).await.ok();
+    let mut events = api.watch(&format!("{WIDGETS}?watch=true")).await;
+    events.next().await;
+    let moved = api.post(&format!("{at}/rename"), rename("new")).await.ok();
+
+    assert_eq!(moved["metadata"]["name"], "new");
+    assert_eq!(moved["metadata"]["uid"], made["metadata"]["uid"]);
+    assert_eq!(
+        moved["metadata"]["creationTimestamp"],
+        made["metadata"]["creationTimestamp"]
+    );
+    assert_eq!(
+        moved["metadata"]["generation"],
+        made["metadata"]["generation"]
+    );
+    assert_eq!(moved["status"], json!({"phase": "Ready"}));
+    let former = &moved["metadata"]["annotations"]["landform.dev/renamed-from"];
+    assert_eq!(former, "old");
+    assert_eq!(api.get(&at).await.code, 404);
+    assert_eq!(api.get(&format!("{WIDGETS}/new")).await.ok(), moved);
+    let owned = api.get(&format!("{MAPS}/owned")).await.ok();
+    let reference = &owned["metadata"]["ownerReferences"][0];
+    assert_eq!(reference["name"], "new");
+    assert_eq!(reference["uid"], made["metadata"]["uid"]);
+
+    // One transaction: one revision, the former name first.
+    let (deleted, old) = events.next().await.unwrap();
+    let (added, new) = events.next().await.unwrap();
+    assert_eq!((deleted.as_str(), added.as_str()), ("DELETED", "ADDED"));
+    assert_eq!(old["metadata"]["name"], "old");
+    assert_eq!(new["metadata"]["name"], "new");
+    let version = &moved["metadata"]["resourceVersion"];
+    assert_eq!(&new["metadata"]["resourceVersion"], version);
+    assert_eq!(&owned["metadata"]["resourceVersion"], version);
+}
+
+#[tokio::test]
+async fn r15_a_living_name_is_not_taken() {
+    let api = with_widgets().await;
+    for name in ["a", "b"] {
+        api.post(WIDGETS, widget(name, json!({"size": 1})))
+            .await
+            .ok();
+    }
+    let revision = landform_store::Store::revision(&*api.store);
+    let answer = api.post(&format!("{WIDGETS}/a/rename"), rename("b")).await;
+    assert_eq!(answer.failed().0, 409);
+    assert_eq!(answer.failed().1, "AlreadyExists");
+    let dry = api
+        .post(&format!("{WIDGETS}/a/rename?dryRun=All"), rename("b"))
+        .await;
+    assert_eq!(dry.failed().1, "AlreadyExists");
+    api.post(&format!("{WIDGETS}/a/rename?dryRun=All"), rename("c"))
+        .await
+        .ok();
+    assert_eq!(landform_store::Store::revision(&*api.store), revision);
+}
+
+#[tokio::test]
+async fn r15_what_can_not_be_renamed_is_refused_and_stays() {
+    let api = with_widgets().await;
+    api.post(MAPS, map("a")).await.ok();
+    let at = format!("{MAPS}/a/rename");
+    let absent = api
+        .post(&format!("{MAPS}/absent/rename"), rename("x"))
+        .await;
+    assert_eq!(absent.failed().0, 404);
+    assert_eq!(api.post(&at, rename("Not A Name")).await.failed().0, 422);
+    assert_eq!(api.post(&at, json!({"to": "b"})).await.failed().0, 400);
+    assert_eq!(
+        api.post(&at, json!({"kind": "Scale", "name": "b"}))
+            .await
+            .failed()
+            .0,
+        400
+    );
+    let other = json!({"name": "b", "uid": "of-another-one"});
+    assert_eq!(api.post(&at, other).await.failed().0, 409);
+    assert_eq!(api.get(&at).await.failed().0, 405);
+    let definition = format!("{DEFINITIONS}/widgets.example.com/rename");
+    assert_eq!(api.post(&definition, rename("x.y")).await.failed().0, 405);
+    let namespace = "/api/v1/namespaces/default/rename";
+    assert_eq!(api.post(namespace, rename("x")).await.failed().0, 405);
+    assert_eq!(api.get(&format!("{MAPS}/a")).await.code, 200);
+
+    let held = json!({"metadata": {"finalizers": ["a.b/c"]}});
+    api.patch(&format!("{MAPS}/a"), "merge", held).await.ok();
+    api.delete(&format!("{MAPS}/a?propagationPolicy=Background"))
+        .await
+        .ok();
+    let going = api.post(&at, rename("b")).await;
+    assert!(
+        going.failed().2.contains("being deleted"),
+        "{}",
+        going.value
+    );
+}
+
+#[tokio::test]
+async fn r15_a_reconciler_that_was_not_told_of_a_rename_is_told_the_first_name() {
+    let api = Api::start().await;
+    api.post(MAPS, map("a")).await.ok();
+    let go = |from: &str, to: &str| {
+        let path = format!("{MAPS}/{from}/rename");
+        let body = rename(to);
+        let api = &api;
+        async move { api.post(&path, body).await.ok() }
+    };
+    let former =
+        |object: &Value| object["metadata"]["annotations"]["landform.dev/renamed-from"].clone();
+    assert_eq!(former(&go("a", "b").await), "a");
+    assert_eq!(former(&go("b", "c").await), "a");
+    // Back to a name that half of the first rename may have left behind: the last one is told.
+    assert_eq!(former(&go("c", "a").await), "c");
+    let same = api
+        .post(&format!("{MAPS}/a/rename"), rename("a"))
+        .await
+        .ok();
+    assert_eq!(former(&same), "c");
+}
