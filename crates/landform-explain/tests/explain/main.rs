@@ -1,0 +1,5 @@
+//! Explanations of a real server with everything that reconciles in it.
+
+mod deployer;
+mod harness;
+mod trouble;

@@ -1,0 +1,216 @@
+//! Ten kinds of trouble, and what people are told: each names the root cause, checked word by word.
+
+use serde_json::{Value, json};
+
+use crate::harness::{FINE, World, product, wiring};
+
+#[tokio::test]
+async fn nothing_is_wrong() {
+    let world = World::new().await;
+    world.install("web", product(&[], &[], FINE), json!({})).await;
+    world.phase("Installation", "web", "Succeeded").await;
+    let expected = "Installation/web is Succeeded since TIME; nothing is wrong with it\n";
+    world.says("Installation", "web", expected).await;
+}
+
+#[tokio::test]
+async fn a_missing_import_that_nobody_exports() {
+    let world = World::new().await;
+    world.install("db", product(&[], &["db-url"], FINE), wiring(&[], &["db-url"])).await;
+    world.install("web", product(&["db-uri"], &[], FINE), wiring(&["db-uri"], &[])).await;
+    world.phase("Installation", "web", "PendingDependencies").await;
+    let expected = "\
+";
+    world.says("Installation", "web", expected).await;
+}
+
+#[tokio::test]
+async fn a_failed_item_behind_two_installations() {
+    let world = World::new().await;
+    let broken = "{fails: the disk is full}";
+    world.install("db", product(&[], &["url"], broken), wiring(&[], &["url"])).await;
+    world.install("api", product(&["url"], &["api"], FINE), wiring(&["url"], &["api"])).await;
+    world.install("web", product(&["api"], &[], FINE), wiring(&["api"], &[])).await;
+    world.phase("Installation", "db", "Failed").await;
+    let expected = "\
+";
+    world.says("Installation", "web", expected).await;
+}
+
+#[tokio::test]
+async fn a_cycle_of_imports() {
+    let world = World::new().await;
+    for (name, from) in [("a", "b"), ("b", "a")] {
+        world.install(name, product(&[from], &[name], FINE), wiring(&[from], &[name])).await;
+    }
+    world.phase("Installation", "b", "Failed").await;
+    let expected = "\
+";
+    world.says("Installation", "a", expected).await;
+}
+
+#[tokio::test]
+async fn a_deletion_that_an_importer_and_a_finalizer_block() {
+    let world = World::new().await;
+    world.install("db", product(&[], &["url"], FINE), wiring(&[], &["url"])).await;
+    world.install("web", product(&["url"], &[], FINE), wiring(&["url"], &[])).await;
+    world.phase("Installation", "web", "Succeeded").await;
+    world.delete("Installation", "db").await;
+    let expected = "\
+";
+    world.says("Installation", "db", expected).await;
+
+    let held = json!({"metadata": {"finalizers": ["backup.example.com/hold"]}});
+    let execution = world.api("Execution").get("web").await.unwrap();
+    let mut finalizers = execution.metadata.finalizers.unwrap_or_default();
+    finalizers.push("backup.example.com/hold".into());
+    let held = json!({"metadata": {"finalizers": finalizers, "name": held["metadata"]["name"]}});
+    world.patch("Execution", "web", json!({"metadata": {"finalizers": held["metadata"]["finalizers"]}})).await;
+    world.delete("Installation", "web").await;
+    let expected = "\
+";
+    world.says("Installation", "db", expected).await;
+}
+
+fn version(version: &str, rest: &Value) -> Value {
+    let mut object = json!({
+        "name": format!("etcd.v{version}"), "package": "etcd", "version": version, "channels": ["stable"],
+    });
+    for (name, value) in rest.as_object().unwrap() {
+        object[name] = value.clone();
+    }
+    object
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_blocked_upgrade() {
+    let world = World::new().await;
+    let catalog = |versions: Value| {
+        json!({
+            "apiVersion": "catalog.landform.dev/v1alpha1", "kind": "Catalog", "metadata": {"name": "tests"},
+            "spec": {"inline": versions},
+        })
+    };
+    world.create(catalog(json!([version("1.0.0", &json!({}))]))).await;
+    world
+        .create(json!({
+            "apiVersion": "catalog.landform.dev/v1alpha1", "kind": "AppType", "metadata": {"name": "etcd"},
+            "spec": {"package": "etcd", "upgradePolicy": "Manual"},
+        }))
+        .await;
+    world.phase("AppType", "etcd", "Succeeded").await;
+    let next = version("1.1.0", &json!({"replaces": "etcd.v1.0.0"}));
+    let spec = catalog(json!([version("1.0.0", &json!({})), next]))["spec"].clone();
+    world.patch("Catalog", "tests", json!({"spec": spec})).await;
+    world.until("AppType", "etcd", |object| object["status"]["blockedBy"].is_array()).await;
+    let expected = "\
+";
+    world.says("AppType", "etcd", expected).await;
+}
+
+#[tokio::test]
+async fn a_hook_that_hangs() {
+    let world = World::new().await;
+    world
+        .create(json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "toys.toys.example.com"},
+            "spec": {
+                "group": "toys.example.com", "scope": "Namespaced",
+                "names": {"kind": "Toy", "plural": "toys", "singular": "toy"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+            },
+        }))
+        .await;
+    world
+        .create(json!({
+            "apiVersion": "landform.dev/v1alpha1", "kind": "Reconciler", "metadata": {"name": "toys"},
+            "spec": {
+                "for": {"group": "toys.example.com", "version": "v1", "kind": "Toy"},
+                "hook": {"command": ["sleep", "600"]}, "timeout": "60s",
+                "refs": [{"path": ".spec.needs"}],
+            },
+        }))
+        .await;
+    let toy = |name: &str, needs: Value| {
+        json!({
+            "apiVersion": "toys.example.com/v1", "kind": "Toy", "metadata": {"name": name},
+            "spec": {"needs": needs},
+        })
+    };
+    world.create(toy("car", Value::Null)).await;
+    world.create(toy("train", json!("car"))).await;
+    let expected = "\
+";
+    world.says("Toy", "train", expected).await;
+}
+
+#[tokio::test]
+async fn an_import_against_its_schema() {
+    let world = World::new().await;
+    world.make("DataObject", "port", json!({"data": "many"})).await;
+    let mut blueprint = product(&["port"], &[], FINE);
+    blueprint["imports"][0]["schema"] = json!({"type": "integer"});
+    world.install("web", blueprint, wiring(&["port"], &[])).await;
+    world.phase("Installation", "web", "Failed").await;
+    let expected = "\
+";
+    world.says("Installation", "web", expected).await;
+}
+
+#[tokio::test]
+async fn an_error_in_a_template() {
+    let world = World::new().await;
+    let config = "{name: {{ required \"a name is needed\" .imports.name }}}";
+    world.install("web", product(&[], &[], config), json!({})).await;
+    world.phase("Installation", "web", "Failed").await;
+    let expected = "\
+";
+    world.says("Installation", "web", expected).await;
+}
+
+#[tokio::test]
+async fn a_target_that_can_not_be_reached() {
+    let world = World::new().await;
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    });
+    let kind = "landscaper.gardener.cloud/kubernetes-cluster";
+    let spec = json!({"type": kind, "config": {"kubeconfig": kubeconfig.to_string()}});
+    world.make("Target", "far", json!({"spec": spec})).await;
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "default"}});
+    let item = json!({"deployItems": [{
+        "name": "main", "type": "landscaper.gardener.cloud/kubernetes-manifest", "target": {"name": "far"},
+        "config": {
+            "apiVersion": "manifest.deployer.landscaper.gardener.cloud/v1alpha2", "kind": "ProviderConfiguration",
+            "manifests": [{"policy": "manage", "manifest": map}],
+        },
+    }]});
+    let blueprint = json!({
+        "imports": [{"name": "cluster", "type": "target", "targetType": kind}],
+        "deployExecutions": [{"name": "main", "type": "GoTemplate", "template": item.to_string()
+            .replace("\"far\"", "\"{{ .imports.cluster.metadata.name }}\"")}],
+    });
+    let rest = json!({"imports": {"targets": [{"name": "cluster", "target": "far"}]}});
+    world.install("web", blueprint, rest).await;
+    let expected = "\
+";
+    world.says("Installation", "web", expected).await;
+}
+
+#[tokio::test]
+async fn an_item_that_takes_too_long() {
+    let world = World::new().await;
+    let mut blueprint = product(&[], &[], FINE);
+    let template = "deployItems: [{name: main, type: test.dev/toy, timeout: 1s, config: {hold: true}}]";
+    blueprint["deployExecutions"][0]["template"] = template.into();
+    world.install("web", blueprint, json!({})).await;
+    world.phase("Installation", "web", "Failed").await;
+    let expected = "\
+";
+    world.says("Installation", "web", expected).await;
+}
