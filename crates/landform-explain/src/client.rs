@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::Client;
+use landform_engine::view::Filter;
 use landform_engine::{Engine, Key};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -15,6 +16,8 @@ use crate::view::history::History;
 
 /// Where Landform's views are.
 const VIEWS: &str = "/apis/landform.dev/v1alpha1";
+/// So many references are read.
+const REFERENCES: usize = 20_000;
 
 /// Reads through a kube client. An engine and a history that are at hand are asked directly, otherwise the
 /// views of the API are, where there are any.
@@ -94,7 +97,9 @@ impl ClientReader {
             resource["kind"] == kind && !name.contains('/')
         });
         let found = found.ok_or_else(unknown)?;
-        let version = prefix.trim_start_matches("/apis/").trim_start_matches("/api/");
+        let version = prefix
+            .trim_start_matches("/apis/")
+            .trim_start_matches("/api/");
         Ok(KindRef {
             api_version: version.to_owned(),
             kind: kind.to_owned(),
@@ -124,9 +129,29 @@ fn is_plain(object: &ObjectRef) -> bool {
     parts.iter().all(fine) && !object.name.is_empty()
 }
 
+/// An object as the engine names it: without a version.
+fn named(name: &Value) -> ObjectRef {
+    let text = |field: &str| name[field].as_str().unwrap_or_default().to_owned();
+    let group = text("group");
+    ObjectRef {
+        api_version: if group.is_empty() {
+            "v1".to_owned()
+        } else {
+            format!("{group}/")
+        },
+        kind: text("kind"),
+        namespace: text("namespace"),
+        name: text("name"),
+    }
+}
+
 /// Where a kind's objects are.
 fn collection(kind: &KindRef, namespace: Option<&str>) -> String {
-    let root = if kind.api_version.contains('/') { "apis" } else { "api" };
+    let root = if kind.api_version.contains('/') {
+        "apis"
+    } else {
+        "api"
+    };
     let within = namespace.filter(|namespace| kind.namespaced && !namespace.is_empty());
     let within = within.map(|namespace| format!("namespaces/{namespace}/"));
     let within = within.unwrap_or_default();
@@ -175,13 +200,22 @@ impl Reader for ClientReader {
         Box::pin(async move {
             let mut path = format!("{}?limit={limit}", collection(kind, namespace));
             if let Some(labels) = labels {
-                let labels = labels.replace('/', "%2F").replace('=', "%3D").replace(',', "%2C");
+                let labels = labels
+                    .replace('/', "%2F")
+                    .replace('=', "%3D")
+                    .replace(',', "%2C");
                 path = format!("{path}&labelSelector={labels}");
             }
             let Some(mut list) = self.read(&path).await? else {
-                return Ok(Listed { items: Vec::new(), complete: true });
+                return Ok(Listed {
+                    items: Vec::new(),
+                    complete: true,
+                });
             };
-            let complete = list["metadata"]["continue"].as_str().unwrap_or_default().is_empty();
+            let complete = list["metadata"]["continue"]
+                .as_str()
+                .unwrap_or_default()
+                .is_empty();
             let items = match list["items"].take() {
                 Value::Array(items) => items,
                 _ => Vec::new(),
@@ -192,7 +226,10 @@ impl Reader for ClientReader {
                 item["kind"] = kind.kind.clone().into();
                 item
             });
-            Ok(Listed { items: named.collect(), complete })
+            Ok(Listed {
+                items: named.collect(),
+                complete,
+            })
         })
     }
 
@@ -215,6 +252,37 @@ impl Reader for ClientReader {
 
     fn deletion<'a>(&'a self, object: &'a ObjectRef) -> BoxFuture<'a, Option<Value>> {
         Box::pin(self.view("deletion", object))
+    }
+
+    fn references<'a>(
+        &'a self,
+        namespace: Option<&'a str>,
+    ) -> BoxFuture<'a, Vec<(ObjectRef, ObjectRef)>> {
+        Box::pin(async move {
+            let found = match &self.engine {
+                Some(engine) => {
+                    let filter = Filter {
+                        namespace: namespace.map(ToOwned::to_owned),
+                        limit: REFERENCES,
+                        ..Filter::default()
+                    };
+                    let found = engine.references(filter).await.ok();
+                    found.and_then(|(found, _)| serde_json::to_value(found).ok())
+                }
+                None => {
+                    let within = namespace.map(|namespace| format!("&namespace={namespace}"));
+                    let within = within.unwrap_or_default();
+                    let path = format!("{VIEWS}/engine/graph?limit={REFERENCES}{within}");
+                    let answer = self.read(&path).await.ok().flatten();
+                    answer.map(|mut answer| answer["items"].take())
+                }
+            };
+            let found = found.unwrap_or_default();
+            let found = found.as_array().into_iter().flatten();
+            found
+                .map(|edge| (named(&edge["from"]), named(&edge["to"])))
+                .collect()
+        })
     }
 
     fn phase_since(&self, object: &ObjectRef) -> Option<String> {

@@ -57,7 +57,9 @@ impl ObjectRef {
     /// The group; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        self.api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
     }
 
     /// Without the version: two versions of an object are the same object.
@@ -72,8 +74,16 @@ impl ObjectRef {
     /// The path below a view: `GROUP/KIND/NAMESPACE/NAME`.
     #[must_use]
     pub fn path(&self) -> String {
-        let group = if self.group().is_empty() { "core" } else { self.group() };
-        let namespace = if self.namespace.is_empty() { "-" } else { &self.namespace };
+        let group = if self.group().is_empty() {
+            "core"
+        } else {
+            self.group()
+        };
+        let namespace = if self.namespace.is_empty() {
+            "-"
+        } else {
+            &self.namespace
+        };
         format!("{group}/{}/{namespace}/{}", self.kind, self.name)
     }
 }
@@ -108,7 +118,9 @@ pub fn known(kind: &str) -> Option<KindRef> {
         "AppType" | "OperatorVersion" => (catalog::API_VERSION.to_owned(), true),
         "Catalog" => (catalog::API_VERSION.to_owned(), false),
         "Project" | "Reconciler" => (format!("{}/{}", project::GROUP, project::VERSION), false),
-        "Secret" | "ConfigMap" | "ServiceAccount" | "Event" | "Pod" | "Service" => ("v1".to_owned(), true),
+        "Secret" | "ConfigMap" | "ServiceAccount" | "Event" | "Pod" | "Service" => {
+            ("v1".to_owned(), true)
+        }
         "Namespace" => ("v1".to_owned(), false),
         "CustomResourceDefinition" => (format!("{DEFINITIONS}/v1"), false),
         _ => return None,
@@ -124,5 +136,11 @@ pub fn known(kind: &str) -> Option<KindRef> {
 /// A kind that is known without asking, if it is of this group.
 #[must_use]
 pub fn known_in(group: &str, kind: &str) -> Option<KindRef> {
-    known(kind).filter(|found| found.api_version.split_once('/').map_or("", |(group, _)| group) == group)
+    known(kind).filter(|found| {
+        found
+            .api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
+            == group
+    })
 }

@@ -62,6 +62,12 @@ pub trait Reader: Send + Sync {
     /// What the collector says of a deletion; `None` when there is no collector to ask.
     fn deletion<'a>(&'a self, object: &'a ObjectRef) -> BoxFuture<'a, Option<Value>>;
 
+    /// The references that the engine has found, in a namespace or in all; none when there is no engine to ask.
+    fn references<'a>(
+        &'a self,
+        namespace: Option<&'a str>,
+    ) -> BoxFuture<'a, Vec<(ObjectRef, ObjectRef)>>;
+
     /// Since when an object has its phase, as far as somebody has watched it.
     fn phase_since(&self, object: &ObjectRef) -> Option<String> {
         let _ = object;

@@ -35,10 +35,18 @@ pub fn why_styled(why: &Why, style: &dyn Style) -> String {
         drawing.chain();
         text.push_str(&drawing.text);
     }
-    let heading = if why.roots.len() == 1 { "Root cause" } else { "Root causes" };
+    let heading = if why.roots.len() == 1 {
+        "Root cause"
+    } else {
+        "Root causes"
+    };
     let _ = write!(text, "\n{}\n", style.paint(Tone::Strong, heading));
     for (at, root) in why.roots.iter().enumerate() {
-        let number = if why.roots.len() == 1 { String::new() } else { format!("{}. ", at + 1) };
+        let number = if why.roots.len() == 1 {
+            String::new()
+        } else {
+            format!("{}. ", at + 1)
+        };
         text.push_str(&described(why, root, &number, style));
     }
     if why.cut_off {
@@ -51,7 +59,11 @@ pub fn why_styled(why: &Why, style: &dyn Style) -> String {
 fn described(why: &Why, root: &Root, number: &str, style: &dyn Style) -> String {
     let object = name(why, &root.object);
     let named = root.message.contains(&root.object.to_string());
-    let what = if named { root.message.clone() } else { format!("{object}: {}", root.message) };
+    let what = if named {
+        root.message.clone()
+    } else {
+        format!("{object}: {}", root.message)
+    };
     let tone = match root.rank {
         Rank::Person => Tone::Bad,
         Rank::Outside | Rank::InWork => Tone::Busy,
@@ -61,7 +73,11 @@ fn described(why: &Why, root: &Root, number: &str, style: &dyn Style) -> String 
     let mut facts = Vec::new();
     facts.extend(root.since.as_ref().map(|since| format!("since {since}")));
     facts.extend(root.rule.as_ref().map(|rule| format!("rule {rule}")));
-    facts.extend(root.next_retry.as_ref().map(|again| format!("next try at {again}")));
+    facts.extend(
+        root.next_retry
+            .as_ref()
+            .map(|again| format!("next try at {again}")),
+    );
     if !facts.is_empty() {
         let facts = style.paint(Tone::Faint, &facts.join(", "));
         let _ = writeln!(text, "{indent}{facts}");
@@ -93,11 +109,16 @@ impl Drawing<'_> {
         let mut run = 0_usize;
         let mut left_out = 0_usize;
         while let Some((at, lead, indent, reason)) = stack.pop() {
-            let Some(link) = self.why.chain.get(at) else { continue };
+            let Some(link) = self.why.chain.get(at) else {
+                continue;
+            };
             let again = !self.drawn.insert(at);
             let alone = stack.is_empty() && link.waits_for.len() == 1 && !again;
             run = if alone { run + 1 } else { 0 };
-            let next = link.waits_for.first().and_then(|wait| self.why.chain.get(wait.link));
+            let next = link
+                .waits_for
+                .first()
+                .and_then(|wait| self.why.chain.get(wait.link));
             let goes_on = next.is_some_and(|next| next.waits_for.len() == 1);
             if run > LONGEST_RUN && goes_on {
                 left_out += 1;
@@ -120,7 +141,11 @@ impl Drawing<'_> {
                     continue;
                 }
                 let last = number + 1 == count.min(DRAWN);
-                let (branch, below) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+                let (branch, below) = if last {
+                    ("└─ ", "   ")
+                } else {
+                    ("├─ ", "│  ")
+                };
                 stack.push((
                     wait.link,
                     format!("{indent}{branch}"),
@@ -142,7 +167,11 @@ impl Drawing<'_> {
         let mut line = self.style.paint(Tone::Faint, lead);
         line.push_str(&object.unwrap_or_default());
         if !phase.is_empty() {
-            let tone = if state.missing { Tone::Bad } else { tone(&phase) };
+            let tone = if state.missing {
+                Tone::Bad
+            } else {
+                tone(&phase)
+            };
             let _ = write!(line, " {}", self.style.paint(tone, &phase));
         }
         if !reason.is_empty() {

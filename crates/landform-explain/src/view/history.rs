@@ -60,7 +60,11 @@ type Key = (GroupKind, String, String);
 pub struct History(Mutex<BTreeMap<Key, VecDeque<Change>>>);
 
 fn key(object: &ObjectRef) -> Key {
-    (object.group_kind(), object.namespace.clone(), object.name.clone())
+    (
+        object.group_kind(),
+        object.namespace.clone(),
+        object.name.clone(),
+    )
 }
 
 impl History {
@@ -92,7 +96,11 @@ impl History {
         let name = ObjectRef::of(object);
         let status = &object["status"];
         let to = status["phase"].as_str().map(ToOwned::to_owned);
-        let message = [&status["lastError"]["message"], &status["message"], &status["lastError"]];
+        let message = [
+            &status["lastError"]["message"],
+            &status["message"],
+            &status["lastError"],
+        ];
         let message = message.into_iter().find_map(Value::as_str);
         let mut all = self.0.lock();
         if all.len() >= OBJECTS && !all.contains_key(&key(&name)) {
@@ -123,7 +131,10 @@ impl History {
 /// Notes phases as long as somebody holds the history.
 pub(crate) fn follow(client: &Client, history: &Arc<History>) {
     for kind in KINDS.into_iter().filter_map(object::known) {
-        let (group, version) = kind.api_version.split_once('/').unwrap_or(("", &kind.api_version));
+        let (group, version) = kind
+            .api_version
+            .split_once('/')
+            .unwrap_or(("", &kind.api_version));
         let name = GroupVersionKind::gvk(group, version, &kind.kind);
         let resource = ApiResource::from_gvk_with_plural(&name, &kind.plural);
         let api = Api::<DynamicObject>::all_with(client.clone(), &resource);
@@ -135,7 +146,9 @@ async fn watch(api: Api<DynamicObject>, history: Weak<History>) {
     let stream = watcher(api, watcher::Config::default()).default_backoff();
     let mut stream = std::pin::pin!(stream);
     while let Some(event) = stream.next().await {
-        let Some(history) = history.upgrade() else { return };
+        let Some(history) = history.upgrade() else {
+            return;
+        };
         let now = OffsetDateTime::now_utc();
         let value = |object: DynamicObject| serde_json::to_value(object).unwrap_or_default();
         match event {

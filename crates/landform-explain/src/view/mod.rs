@@ -2,7 +2,10 @@
 //!
 //! | path | answers |
 //! | --- | --- |
-//! | `why/GROUP/KIND/NAMESPACE/NAME` | [`crate::Why`]; with `?text=true` also as text |
+//! | `why/GROUP/KIND/NAMESPACE/NAME` | [`crate::Why`] |
+//! | `tree?namespace=&project=` | [`crate::tree::Forest`] of a namespace, a project or all |
+//! | `tree/GROUP/KIND/NAMESPACE/NAME` | the tree below one object |
+//! | `graph?namespace=&project=` | [`crate::graph::Graph`] |
 //! | `history/GROUP/KIND/NAMESPACE/NAME` | the phases that it had |
 //!
 //! The core group is `core`, and `-` stands for the namespace of what is in none.
@@ -19,8 +22,10 @@ use landform_engine::Engine;
 use serde_json::Value;
 
 use crate::client::ClientReader;
+use crate::graph;
 use crate::object::ObjectRef;
 use crate::reader::{ReadError, Reader};
+use crate::tree::{self, Scope};
 use history::History;
 
 /// The views of this crate.
@@ -39,7 +44,7 @@ impl Explain {
             .with_engine(engine)
             .with_history(history.clone());
         let explain = Arc::new(Self { reader, history });
-        for name in ["why", "history"] {
+        for name in ["why", "tree", "graph", "history"] {
             let view = Named(name, explain.clone());
             server.mount(name, Arc::new(view));
         }
@@ -54,13 +59,36 @@ impl Explain {
         crate::why::explain(&self.reader, object).await
     }
 
-    async fn read(&self, view: &str, path: &[&str], _query: &Query) -> Result<Option<Value>> {
+    async fn read(&self, view: &str, path: &[&str], query: &Query) -> Result<Option<Value>> {
+        if path.is_empty() {
+            let get = |key: &str| {
+                query
+                    .get(key)
+                    .filter(|value| !value.is_empty())
+                    .map(str::to_owned)
+            };
+            let scope = Scope {
+                namespace: get("namespace"),
+                project: get("project"),
+            };
+            return self.overview(view, &scope).await;
+        }
         let Some(object) = self.object(path).await? else {
             return Ok(None);
         };
         match view {
             "why" => answer(&self.why(&object).await.map_err(refused)?).map(Some),
+            "tree" => answer(&tree::below(&self.reader, &object).await.map_err(refused)?).map(Some),
             "history" => Ok(Some(self.history.shown(&object))),
+            _ => Ok(None),
+        }
+    }
+
+    /// What is asked of all objects of a namespace or project.
+    async fn overview(&self, view: &str, scope: &Scope) -> Result<Option<Value>> {
+        match view {
+            "tree" => answer(&tree::forest(&self.reader, scope).await.map_err(refused)?).map(Some),
+            "graph" => answer(&graph::graph(&self.reader, scope).await.map_err(refused)?).map(Some),
             _ => Ok(None),
         }
     }

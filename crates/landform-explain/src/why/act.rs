@@ -67,7 +67,9 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         Sort::Timeout => person(format!(
             "find out why it took so long, or allow more time in {place}; then run: landform reconcile {named}"
         )),
-        Sort::Aborted => person(format!("run when it may go on: landform reconcile --force {named}")),
+        Sort::Aborted => person(format!(
+            "run when it may go on: landform reconcile --force {named}"
+        )),
         Sort::Failed => person(format!(
             "remove the cause, in {place} if it is there; then run: landform reconcile {named}"
         )),
@@ -90,7 +92,10 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
                 (None, Some(until)) => format!("Landform tries again by itself until {until}"),
                 (None, None) => "Landform tries again by itself".to_owned(),
             };
-            landform(Rank::Outside, format!("{when}; see that what the error names can be reached"))
+            landform(
+                Rank::Outside,
+                format!("{when}; see that what the error names can be reached"),
+            )
         }
         Sort::Running { since } => {
             let since = since.as_deref().unwrap_or("a moment ago");
@@ -99,14 +104,23 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
                     Rank::Outside,
                     format!("{hook} was called at {since} and has not answered: see what it does"),
                 ),
-                None => landform(Rank::InWork, format!("wait: Landform works on it since {since}")),
+                None => landform(
+                    Rank::InWork,
+                    format!("wait: Landform works on it since {since}"),
+                ),
             }
         }
         Sort::Stuck => landform(
             Rank::Outside,
             "wait until the run returns; if it never does, restart Landform".to_owned(),
         ),
-        Sort::Waits => person("bring what it waits for".to_owned()),
+        Sort::Waits if object["status"]["phase"] == "Pending" => person(format!(
+            "bring what {place} needs; Landform goes on by itself then"
+        )),
+        Sort::Waits => landform(
+            Rank::Outside,
+            "Landform goes on by itself as soon as that is done".to_owned(),
+        ),
         Sort::NotSeen => landform(Rank::InWork, "wait: Landform looks at it next".to_owned()),
         Sort::Held { token } => person(format!(
             "agree by the annotation {}={token} on {named}, or bring the files back",
@@ -116,7 +130,11 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
 }
 
 /// What to do about an object that doesn't exist.
-pub(super) fn about_missing(name: &ObjectRef, origin: &Origin, waiting: Option<&Handle>) -> (String, Advice) {
+pub(super) fn about_missing(
+    name: &ObjectRef,
+    origin: &Origin,
+    waiting: Option<&Handle>,
+) -> (String, Advice) {
     let place = if name.namespace.is_empty() {
         String::new()
     } else {
@@ -128,7 +146,11 @@ pub(super) fn about_missing(name: &ObjectRef, origin: &Origin, waiting: Option<&
     } else {
         format!("{name} doesn't exist")
     };
-    let by_export = if exportable { ", let an installation export it" } else { "" };
+    let by_export = if exportable {
+        ", let an installation export it"
+    } else {
+        ""
+    };
     let mut act = format!("create {name}{place}{by_export}");
     if let Some(handle) = waiting {
         act = format!("{act}, or change {}", handle.place());

@@ -34,7 +34,10 @@ impl<'a> Cache<'a> {
         }
     }
 
-    pub(super) async fn get(&mut self, object: &ObjectRef) -> Result<Option<Arc<Value>>, ReadError> {
+    pub(super) async fn get(
+        &mut self,
+        object: &ObjectRef,
+    ) -> Result<Option<Arc<Value>>, ReadError> {
         let place = (object.group_kind(), object.namespace.clone());
         let key = (place.clone(), object.name.clone());
         if let Some(found) = self.objects.get(&key) {
@@ -71,7 +74,9 @@ impl<'a> Cache<'a> {
             for item in listed.items {
                 let name = item["metadata"]["name"].as_str().unwrap_or_default();
                 let key = (place.clone(), name.to_owned());
-                self.objects.entry(key).or_insert_with(|| Some(Arc::new(item)));
+                self.objects
+                    .entry(key)
+                    .or_insert_with(|| Some(Arc::new(item)));
             }
             self.listed.insert(place.clone(), listed.complete);
         }
@@ -89,7 +94,9 @@ impl<'a> Cache<'a> {
             if owners.len() >= ONE_BY_ONE || !seen.insert(name.clone()) {
                 break;
             }
-            let Some(found) = self.get(&name).await? else { break };
+            let Some(found) = self.get(&name).await? else {
+                break;
+            };
             next = owner(&found);
             owners.push(found);
         }
@@ -106,7 +113,10 @@ fn owner(object: &Value) -> Option<ObjectRef> {
     Some(ObjectRef {
         api_version: text("apiVersion")?,
         kind: text("kind")?,
-        namespace: object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned(),
+        namespace: object["metadata"]["namespace"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         name: text("name")?,
     })
 }

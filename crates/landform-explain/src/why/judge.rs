@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::{State, Trouble};
 use crate::object::ObjectRef;
 
+const CYCLIC: &str = "ERR_CYCLIC_DEPENDENCIES";
+
 /// Everything that a judgement may see of an object.
 pub(super) struct Facts<'a> {
     pub(super) name: &'a ObjectRef,
@@ -101,6 +103,13 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judged {
     } else {
         by_kind(facts, &mut judged);
     }
+    let cyclic = error
+        .as_ref()
+        .is_some_and(|error| error.codes.iter().any(|code| code == CYCLIC));
+    if cyclic {
+        // What it waited for before the circle was closed doesn't matter: nothing in it moves.
+        judged.waits.clear();
+    }
     let open = judged.waits.is_empty() && judged.causes.is_empty();
     if let Some(error) = error.filter(|_| open && !is_well(object)) {
         by_error(&error, facts, &mut judged);
@@ -112,7 +121,11 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judged {
     judged.well = open && !deleting && is_well(object);
     if open && !judged.well {
         let sort = Sort::NotSeen;
-        judged.causes.push(cause(sort, "NotSeen", "it has not been looked at since it changed"));
+        judged.causes.push(cause(
+            sort,
+            "NotSeen",
+            "it has not been looked at since it changed",
+        ));
     }
     judged.state.since = since(facts, judged.well);
     judged
@@ -120,6 +133,13 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judged {
 
 /// Whether a status has to be completed by the engine's view: it says neither what is waited for nor why.
 pub(super) fn needs_engine(object: &Value) -> bool {
+    // Other kinds say whatever their hooks make them say.
+    if !must_have_phase(object) {
+        return true;
+    }
+    if is_well(object) && !deleting(object) {
+        return false;
+    }
     let waits = object["status"]["waitingOn"].as_array();
     let named = |waiting: &Value| !waiting["object"].is_null();
     let follows = waits.is_some_and(|waits| waits.iter().any(named));
@@ -133,13 +153,21 @@ pub(super) fn deleting(object: &Value) -> bool {
 /// Whether an object says itself that all is as it should be; one that says nothing is well.
 pub(super) fn is_well(object: &Value) -> bool {
     let status = &object["status"];
-    let (seen, now) = (&status["observedGeneration"], &object["metadata"]["generation"]);
+    let (seen, now) = (
+        &status["observedGeneration"],
+        &object["metadata"]["generation"],
+    );
     if !seen.is_null() && !now.is_null() && seen != now {
         return false;
     }
     match status["phase"].as_str() {
-        Some(phase) => matches!(phase, "Succeeded" | "Ready" | "Synced" | "Active" | "Running" | "Bound"),
-        None => !must_have_phase(object) && ready(object).is_none_or(|ready| ready["status"] == "True"),
+        Some(phase) => matches!(
+            phase,
+            "Succeeded" | "Ready" | "Synced" | "Active" | "Running" | "Bound"
+        ),
+        None => {
+            !must_have_phase(object) && ready(object).is_none_or(|ready| ready["status"] == "True")
+        }
     }
 }
 
@@ -154,7 +182,9 @@ fn must_have_phase(object: &Value) -> bool {
 
 fn ready(object: &Value) -> Option<&Value> {
     let conditions = object["status"]["conditions"].as_array()?;
-    conditions.iter().find(|condition| condition["type"] == "Ready")
+    conditions
+        .iter()
+        .find(|condition| condition["type"] == "Ready")
 }
 
 fn phase(object: &Value) -> Option<String> {
@@ -194,10 +224,15 @@ fn since(facts: &Facts<'_>, well: bool) -> Option<String> {
 
 /// What a status says that it waits for. Names without a namespace are in the object's own.
 fn waiting_on(name: &ObjectRef, status: &Value) -> Vec<Waiting> {
-    let all: Vec<WaitingOn> = serde_json::from_value(status["waitingOn"].clone()).unwrap_or_default();
+    let all: Vec<WaitingOn> =
+        serde_json::from_value(status["waitingOn"].clone()).unwrap_or_default();
     let named = all.into_iter().filter_map(|waiting| {
         let object = waiting.object?;
-        let namespace = if object.namespace.is_empty() { &name.namespace } else { &object.namespace };
+        let namespace = if object.namespace.is_empty() {
+            &name.namespace
+        } else {
+            &object.namespace
+        };
         Some(Waiting {
             object: ObjectRef::known(&object.kind, namespace, &object.name)?,
             rule: Some(waiting.rule),
@@ -209,7 +244,8 @@ fn waiting_on(name: &ObjectRef, status: &Value) -> Vec<Waiting> {
 
 /// What is waited for without an object that could be looked at.
 fn plain_waits(status: &Value) -> Vec<Cause> {
-    let all: Vec<WaitingOn> = serde_json::from_value(status["waitingOn"].clone()).unwrap_or_default();
+    let all: Vec<WaitingOn> =
+        serde_json::from_value(status["waitingOn"].clone()).unwrap_or_default();
     let plain = all.into_iter().filter(|waiting| waiting.object.is_none());
     plain
         .map(|waiting| Cause {
@@ -234,19 +270,29 @@ fn by_kind(facts: &Facts<'_>, judged: &mut Judged) {
                 reason: text(&blocked["reason"]).unwrap_or_default(),
                 message: text(&blocked["message"]).unwrap_or_default(),
             }));
-            judged.causes.extend(by_message(status, facts.object, judged));
+            judged
+                .causes
+                .extend(by_message(status, facts.object, judged));
         }
         "OperatorVersion" => {
             judged.causes.extend(plain_waits(status));
-            judged.causes.extend(by_message(status, facts.object, judged));
+            judged
+                .causes
+                .extend(by_message(status, facts.object, judged));
         }
         "Catalog" => {
-            judged.causes.extend(by_message(status, facts.object, judged));
+            judged
+                .causes
+                .extend(by_message(status, facts.object, judged));
             let problems = status["problems"].as_array().into_iter().flatten();
             let problems = problems.filter(|problem| problem["warning"] != true);
             judged.causes.extend(problems.filter_map(|problem| {
                 let (file, what) = (text(&problem["file"])?, text(&problem["reason"])?);
-                Some(cause(Sort::Configuration, "Problem", &format!("{file}: {what}")))
+                Some(cause(
+                    Sort::Configuration,
+                    "Problem",
+                    &format!("{file}: {what}"),
+                ))
             }));
         }
         project::KIND => by_project(status, judged),
@@ -280,18 +326,31 @@ fn by_project(status: &Value, judged: &mut Judged) {
             .flatten()
             .map(|number| format!(":{number}"))
             .collect();
-        Some(cause(Sort::Configuration, "Problem", &format!("{file}{place}: {message}")))
+        Some(cause(
+            Sort::Configuration,
+            "Problem",
+            &format!("{file}{place}: {message}"),
+        ))
     }));
     let held = &status["heldDeletions"];
     if let Some(token) = text(&held["token"]) {
-        let message = format!("{} of {} objects would be deleted", held["count"], held["of"]);
-        judged.causes.push(cause(Sort::Held { token }, "HeldDeletions", &message));
+        let message = format!(
+            "{} of {} objects would be deleted",
+            held["count"], held["of"]
+        );
+        judged
+            .causes
+            .push(cause(Sort::Held { token }, "HeldDeletions", &message));
     }
 }
 
 /// What holds a deletion up: whatever the status waits for, and finalizers of others.
 fn by_deletion(facts: &Facts<'_>, judged: &mut Judged) {
-    match facts.deletion.filter(|deletion| deletion["finalizers"].is_array()) {
+    judged.causes.extend(plain_waits(&facts.object["status"]));
+    match facts
+        .deletion
+        .filter(|deletion| deletion["finalizers"].is_array())
+    {
         Some(deletion) => {
             let blockers = deletion["blockers"].as_array().into_iter().flatten();
             for blocker in blockers {
@@ -321,7 +380,11 @@ fn by_deletion(facts: &Facts<'_>, judged: &mut Judged) {
             }
             if let Some(failure) = text(&deletion["failure"]) {
                 let sort = Sort::Retried { again: None };
-                judged.causes.push(cause(sort, "DeletionFails", &format!("deleting it fails: {failure}")));
+                judged.causes.push(cause(
+                    sort,
+                    "DeletionFails",
+                    &format!("deleting it fails: {failure}"),
+                ));
             }
         }
         None => {
@@ -338,7 +401,9 @@ fn held_by(facts: &Facts<'_>, name: &str, responsible: &str, judged: &mut Judged
     let landforms = responsible.starts_with("Landform's")
         || matches!(
             name,
-            landform_api::landscaper::keys::FINALIZER | catalog::keys::FINALIZER | project::FINALIZER
+            landform_api::landscaper::keys::FINALIZER
+                | catalog::keys::FINALIZER
+                | project::FINALIZER
         );
     if landforms {
         return;
@@ -347,20 +412,26 @@ fn held_by(facts: &Facts<'_>, name: &str, responsible: &str, judged: &mut Judged
         name: name.to_owned(),
         responsible: responsible.to_owned(),
     };
-    let message = format!("{} is held by {name}, which {responsible} has to remove", facts.name);
+    let message = format!(
+        "{} is held by {name}, which {responsible} has to remove",
+        facts.name
+    );
     judged.causes.push(cause(sort, "Finalizer", &message));
 }
 
 /// An error that is the object's own, or that of a nested object.
 fn by_error(error: &Trouble, facts: &Facts<'_>, judged: &mut Judged) {
     let reason = error.reason.as_str();
-    if matches!(reason, "NestedObjectFailed" | "DeployItemFailed" | "DeletionFailed") {
+    if matches!(
+        reason,
+        "NestedObjectFailed" | "DeployItemFailed" | "DeletionFailed"
+    ) {
         judged.look_below = true;
         return;
     }
     let has = |code: &str| error.codes.iter().any(|found| found == code);
     let failed = phase(facts.object).is_none_or(|phase| phase == "Failed");
-    let sort = if has("ERR_CYCLIC_DEPENDENCIES") {
+    let sort = if has(CYCLIC) {
         Sort::Cycle
     } else if has("ERR_TIMEOUT") || has("ERR_READINESS_CHECK_TIMEOUT") {
         Sort::Timeout
@@ -393,7 +464,9 @@ fn by_engine(facts: &Facts<'_>, judged: &mut Judged) {
         "Cyclic" => {
             let path = text(&engine["cycle"]).unwrap_or_default();
             let message = format!("it is in a cycle of references and doesn't run: {path}");
-            judged.causes.push(cause(Sort::Cycle, "ReferenceCycle", &message));
+            judged
+                .causes
+                .push(cause(Sort::Cycle, "ReferenceCycle", &message));
         }
         "Stuck" | "Cancelling" => {
             let by = text(&engine["cancelled"]).unwrap_or_default();
@@ -402,13 +475,21 @@ fn by_engine(facts: &Facts<'_>, judged: &mut Judged) {
         }
         "Running" if !settled => {
             let since = text(&engine["runningSince"]);
-            judged.state.phase.get_or_insert_with(|| "Running".to_owned());
+            judged
+                .state
+                .phase
+                .get_or_insert_with(|| "Running".to_owned());
             let why = text(&engine["reason"]).unwrap_or_default();
             let message = format!("it is being reconciled: {why}");
-            judged.causes.push(cause(Sort::Running { since }, "Running", &message));
+            judged
+                .causes
+                .push(cause(Sort::Running { since }, "Running", &message));
         }
         "Pending" if !settled => {
-            judged.state.phase.get_or_insert_with(|| "Pending".to_owned());
+            judged
+                .state
+                .phase
+                .get_or_insert_with(|| "Pending".to_owned());
             let waits = engine["waitingOn"].as_array().into_iter().flatten();
             judged.waits.extend(waits.filter_map(|wait| {
                 let group = text(&wait["group"]).unwrap_or_default();
@@ -416,7 +497,11 @@ fn by_engine(facts: &Facts<'_>, judged: &mut Judged) {
                 Some(Waiting {
                     // The version is found when it is read.
                     object: ObjectRef {
-                        api_version: if group.is_empty() { "v1".to_owned() } else { format!("{group}/") },
+                        api_version: if group.is_empty() {
+                            "v1".to_owned()
+                        } else {
+                            format!("{group}/")
+                        },
                         kind,
                         namespace: text(&wait["namespace"]).unwrap_or_default(),
                         name: text(&wait["name"])?,
@@ -430,7 +515,11 @@ fn by_engine(facts: &Facts<'_>, judged: &mut Judged) {
     }
     if let Some(error) = error.filter(|_| judged.causes.is_empty() && !settled) {
         let again = judged.state.next_retry.clone();
-        let sort = if again.is_some() { Sort::Retried { again } } else { Sort::Failed };
+        let sort = if again.is_some() {
+            Sort::Retried { again }
+        } else {
+            Sort::Failed
+        };
         judged.causes.push(cause(sort, "ReconcileFailed", &error));
     }
 }
@@ -461,3 +550,7 @@ pub(super) fn text(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| !text.is_empty());
     text.map(ToOwned::to_owned)
 }
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

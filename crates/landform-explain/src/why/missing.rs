@@ -36,11 +36,16 @@ pub(super) fn origin(kind: &str, name: &str, installations: &[Arc<Value>]) -> Or
     };
     let mut nearest = usize::MAX;
     for installation in installations {
-        let exporter = installation["metadata"]["name"].as_str().unwrap_or_default();
+        let exporter = installation["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default();
         let parent = installation["metadata"]["labels"][keys::ENCOMPASSED_BY].as_str();
         let context = parent.map(names::installation_context);
         let exports = installation["spec"]["exports"][list].as_array();
-        let exported = exports.into_iter().flatten().filter_map(|export| export[field].as_str());
+        let exported = exports
+            .into_iter()
+            .flatten()
+            .filter_map(|export| export[field].as_str());
         for key in exported {
             if names::data_name(context.as_deref(), key) == name {
                 origin.exporters.push(exporter.to_owned());
@@ -116,7 +121,10 @@ mod tests {
 
     #[test]
     fn the_exporter_is_found_in_its_context_and_a_similar_name_is_offered() {
-        let all = [exporter("db", None, "db-url"), exporter("sub", Some("top"), "port")];
+        let all = [
+            exporter("db", None, "db-url"),
+            exporter("sub", Some("top"), "port"),
+        ];
         assert_eq!(origin("DataObject", "db-url", &all).exporters, ["db"]);
         let hashed = names::data_name(Some("Inst.top"), "port");
         assert_eq!(origin("DataObject", &hashed, &all).exporters, ["sub"]);

@@ -58,7 +58,11 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The place of an object in the chain; a new one is looked at later.
     fn enter(&mut self, object: ObjectRef) -> Option<usize> {
-        let key = (object.group_kind(), object.namespace.clone(), object.name.clone());
+        let key = (
+            object.group_kind(),
+            object.namespace.clone(),
+            object.name.clone(),
+        );
         if let Some(link) = self.places.get(&key) {
             return Some(*link);
         }
@@ -91,14 +95,17 @@ impl Walk<'_> {
             return self.missing(link, &name).await;
         };
         let reader = self.cache.reader;
-        let settled = judge::is_well(&object) && !object["status"]["phase"].is_null();
         let deleting = judge::deleting(&object);
-        let engine = if judge::needs_engine(&object) && (!settled || deleting) {
+        let engine = if judge::needs_engine(&object) {
             reader.engine(&name).await
         } else {
             None
         };
-        let deletion = if deleting { reader.deletion(&name).await } else { None };
+        let deletion = if deleting {
+            reader.deletion(&name).await
+        } else {
+            None
+        };
         let facts = Facts {
             name: &name,
             object: &object,
@@ -242,7 +249,11 @@ impl Walk<'_> {
         judged: &mut Judged,
     ) -> Result<(), ReadError> {
         let status = &object["status"];
-        let said = judged.state.error.as_ref().map(|error| error.message.clone());
+        let said = judged
+            .state
+            .error
+            .as_ref()
+            .map(|error| error.message.clone());
         let said = said.unwrap_or_default();
         let mut found = Vec::new();
         for nested in nested(name, status) {
@@ -258,17 +269,33 @@ impl Walk<'_> {
         for (nested, value) in found {
             let own = text(&value["status"]["lastError"]["message"]).unwrap_or_default();
             let reason = said.strip_suffix(&own).map_or(said.as_str(), |said| said);
-            let about = said.contains(nested.name.as_str()) || said.contains(&template_name(&value));
-            let reason = if about { reason.trim_end_matches(": ") } else { "it has not succeeded" };
+            let about =
+                said.contains(nested.name.as_str()) || said.contains(&template_name(&value));
+            let reason = if about {
+                reason.trim_end_matches(": ")
+            } else {
+                "it has not succeeded"
+            };
             judged.waits.push(Waiting {
                 object: nested,
-                rule: Some(if name.kind == "Installation" { "I16" } else { "E9" }.to_owned()),
+                rule: Some(
+                    if name.kind == "Installation" {
+                        "I16"
+                    } else {
+                        "E9"
+                    }
+                    .to_owned(),
+                ),
                 reason: reason.to_owned(),
             });
         }
         if judged.waits.is_empty() {
             // It has been repaired in the meantime, or is gone: what is left is what was said.
-            let reason = judged.state.error.as_ref().map(|error| error.reason.clone());
+            let reason = judged
+                .state
+                .error
+                .as_ref()
+                .map(|error| error.reason.clone());
             judged.causes.push(Cause {
                 sort: Sort::Failed,
                 rule: None,
@@ -284,7 +311,9 @@ impl Walk<'_> {
         let owners = self.cache.owners(object).await?;
         let file = |object: &Value| text(&object["metadata"]["annotations"][ANNOTATION_FILE]);
         let nearest = file(object).or_else(|| owners.iter().find_map(|owner| file(owner)));
-        let top = owners.last().map_or_else(|| ObjectRef::of(object), |top| ObjectRef::of(top));
+        let top = owners
+            .last()
+            .map_or_else(|| ObjectRef::of(object), |top| ObjectRef::of(top));
         Ok(Handle {
             object: top,
             file: nearest,
@@ -313,7 +342,8 @@ impl Walk<'_> {
         let all = self.cache.list(&kind, "").await?;
         let found = all.iter().find(|found| {
             let of = &found["spec"]["for"];
-            of["kind"] == name.kind.as_str() && of["group"].as_str().unwrap_or_default() == name.group()
+            of["kind"] == name.kind.as_str()
+                && of["group"].as_str().unwrap_or_default() == name.group()
         });
         Ok(found.map(|found| {
             let hook = &found["spec"]["hook"];
@@ -336,7 +366,8 @@ impl Walk<'_> {
                 continue;
             };
             let wait = wait.clone();
-            let (Some(name), Some(handle)) = (self.name(link), self.handle_of(waiter).await?) else {
+            let (Some(name), Some(handle)) = (self.name(link), self.handle_of(waiter).await?)
+            else {
                 continue;
             };
             let advice = act::about_well(&name, wait.rule.as_deref(), &handle);
@@ -345,7 +376,11 @@ impl Walk<'_> {
                 sort: Sort::Waits,
                 rule: wait.rule,
                 reason: "WaitedFor".to_owned(),
-                message: format!("{} waits for {name}: {}", waiting.unwrap_or_default(), wait.reason),
+                message: format!(
+                    "{} waits for {name}: {}",
+                    waiting.unwrap_or_default(),
+                    wait.reason
+                ),
             };
             self.root(link, cause, advice);
         }
@@ -387,9 +422,20 @@ impl Walk<'_> {
 fn rank(roots: &mut Vec<Root>) {
     let mut said: Vec<(String, String)> = Vec::new();
     roots.retain(|root| {
-        let circle = matches!(root.reason.as_str(), "CyclicDependencies" | "ReferenceCycle");
-        let who = if circle { String::new() } else { root.object.to_string() };
-        let what = if circle { root.reason.clone() } else { root.message.clone() };
+        let circle = matches!(
+            root.reason.as_str(),
+            "CyclicDependencies" | "ReferenceCycle"
+        );
+        let who = if circle {
+            String::new()
+        } else {
+            root.object.to_string()
+        };
+        let what = if circle {
+            root.reason.clone()
+        } else {
+            root.message.clone()
+        };
         let new = !said.contains(&(who.clone(), what.clone()));
         said.push((who, what));
         new
@@ -407,7 +453,10 @@ fn nested(name: &ObjectRef, status: &Value) -> Vec<ObjectRef> {
         }
     };
     add("Execution", &status["executionRef"]);
-    for (list, kind) in [("installationRefs", "Installation"), ("deployItemRefs", "DeployItem")] {
+    for (list, kind) in [
+        ("installationRefs", "Installation"),
+        ("deployItemRefs", "DeployItem"),
+    ] {
         for reference in status[list].as_array().into_iter().flatten() {
             add(kind, &reference["ref"]);
         }
@@ -421,7 +470,10 @@ fn template_name(object: &Value) -> String {
 }
 
 fn sentence(object: &ObjectRef, state: &State, well: bool) -> String {
-    let since = state.since.as_deref().map(|since| format!(" since {since}"));
+    let since = state
+        .since
+        .as_deref()
+        .map(|since| format!(" since {since}"));
     let since = since.unwrap_or_default();
     match (&state.phase, state.missing, well) {
         (_, true, _) => format!("{object} doesn't exist"),
@@ -431,4 +483,3 @@ fn sentence(object: &ObjectRef, state: &State, well: bool) -> String {
         (None, _, false) => format!("{object} is not as it should be{since}"),
     }
 }
-

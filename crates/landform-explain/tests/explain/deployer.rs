@@ -23,7 +23,8 @@ impl Deployer for Toy {
                 return Err(DeployError::configuration("Refused", message));
             }
             if config["hold"] == true {
-                job.or_cancelled(tokio::time::sleep(Duration::from_secs(3600))).await?;
+                job.or_cancelled(tokio::time::sleep(Duration::from_secs(3600)))
+                    .await?;
             }
             Ok(Deployed {
                 exports: config["export"].as_object().cloned(),

@@ -28,23 +28,12 @@ const PATIENCE: Duration = Duration::from_secs(40);
 
 pub(crate) struct World {
     pub(crate) client: Client,
-    pub(crate) engine: Engine,
-    _explain: Arc<Explain>,
+    _explain: Option<Arc<Explain>>,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let server = ApiServer::start(Arc::new(MemoryStore::new()), Config::default()).await;
-        let server = server.unwrap();
-        tokio::spawn(server.clone().keep_house());
-        let service = LocalService::new(server.clone(), Identity::internal());
-        let client = Client::new(service, "default");
-        hooks::install(&client).await.unwrap();
-        let all = landscaper::definition::definitions().into_iter();
-        let all = all.chain(catalog::definition::definitions());
-        for definition in all.chain(project::definition::definitions()) {
-            definitions::install(&client, &definition).await.unwrap();
-        }
+        let (server, client) = serve().await;
         let collector = Collector::new(client.clone(), &server.metrics_registry());
         server.mount("deletion", collector.view());
         tokio::spawn(collector.run());
@@ -60,11 +49,19 @@ impl World {
         let engine = operators.register(builder, None).start().unwrap();
         operators.connect(&engine);
         wake.connect(&engine);
-        let explain = Explain::mount(&server, client.clone(), engine.clone());
+        let explain = Explain::mount(&server, client.clone(), engine);
         Self {
             client,
-            engine,
-            _explain: explain,
+            _explain: Some(explain),
+        }
+    }
+
+    /// Objects stay as they are written.
+    pub(crate) async fn without_engine() -> Self {
+        let (_, client) = serve().await;
+        Self {
+            client,
+            _explain: None,
         }
     }
 
@@ -113,9 +110,12 @@ impl World {
     }
 
     pub(crate) async fn patch(&self, kind: &str, name: &str, patch: Value) {
-        let patch = Patch::Merge(patch);
-        let patched = self.api(kind).patch(name, &PatchParams::default(), &patch);
-        patched.await.unwrap();
+        let (api, patch) = (self.api(kind), Patch::Merge(patch));
+        let parameters = PatchParams::default();
+        // Others write the same object at the same time.
+        while let Err(error) = api.patch(name, &parameters, &patch).await {
+            assert!(error.to_string().contains("Conflict"), "{error}");
+        }
     }
 
     pub(crate) async fn patch_status(&self, kind: &str, name: &str, status: Value) {
@@ -126,7 +126,10 @@ impl World {
     }
 
     pub(crate) async fn delete(&self, kind: &str, name: &str) {
-        let deleted = self.api(kind).delete(name, &DeleteParams::background()).await;
+        let deleted = self
+            .api(kind)
+            .delete(name, &DeleteParams::background())
+            .await;
         deleted.unwrap();
     }
 
@@ -159,7 +162,8 @@ impl World {
     }
 
     pub(crate) async fn phase(&self, kind: &str, name: &str, phase: &str) -> Value {
-        self.until(kind, name, |object| object["status"]["phase"] == phase).await
+        self.until(kind, name, |object| object["status"]["phase"] == phase)
+            .await
     }
 
     /// Reads a path below the views.
@@ -175,7 +179,9 @@ impl World {
             "Toy" => "toys.example.com",
             _ => landscaper::GROUP,
         };
-        let answer = self.view(&format!("why/{group}/{kind}/default/{name}")).await;
+        let answer = self
+            .view(&format!("why/{group}/{kind}/default/{name}"))
+            .await;
         serde_json::from_value(answer).unwrap()
     }
 
@@ -210,6 +216,21 @@ impl World {
     }
 }
 
+async fn serve() -> (ApiServer, Client) {
+    let server = ApiServer::start(Arc::new(MemoryStore::new()), Config::default()).await;
+    let server = server.unwrap();
+    tokio::spawn(server.clone().keep_house());
+    let service = LocalService::new(server.clone(), Identity::internal());
+    let client = Client::new(service, "default");
+    hooks::install(&client).await.unwrap();
+    let all = landscaper::definition::definitions().into_iter();
+    let all = all.chain(catalog::definition::definitions());
+    for definition in all.chain(project::definition::definitions()) {
+        definitions::install(&client, &definition).await.unwrap();
+    }
+    (server, client)
+}
+
 /// Times are TIME, and the ends of generated names are #####.
 pub(crate) fn normal(text: &str) -> String {
     let time = Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").unwrap();
@@ -226,14 +247,16 @@ pub(crate) fn text(value: &Value) -> &str {
 pub(crate) fn product(imports: &[&str], exports: &[&str], config: &str) -> Value {
     let named = |names: &[&str]| -> Vec<Value> {
         let all = names.iter();
-        all.map(|name| json!({"name": name, "type": "data", "schema": {}})).collect()
+        all.map(|name| json!({"name": name, "type": "data", "schema": {}}))
+            .collect()
     };
     let outcome: String = exports
         .iter()
         .map(|name| format!("  {name}: {{{{ .values.deployitems.main.value | toJson }}}}\n"))
         .collect();
     let items = format!("deployItems: [{{name: main, type: {TOY}, config: {config}}}]");
-    let executor = |template: &str| json!([{"name": "main", "type": "GoTemplate", "template": template}]);
+    let executor =
+        |template: &str| json!([{"name": "main", "type": "GoTemplate", "template": template}]);
     json!({
         "imports": named(imports), "exports": named(exports),
         "deployExecutions": executor(&items),
@@ -248,7 +271,9 @@ pub(crate) const FINE: &str = "{export: {value: 1}}";
 pub(crate) fn wiring(imports: &[&str], exports: &[&str]) -> Value {
     let named = |names: &[&str]| -> Vec<Value> {
         let names = names.iter();
-        names.map(|name| json!({"name": name, "dataRef": name})).collect()
+        names
+            .map(|name| json!({"name": name, "dataRef": name}))
+            .collect()
     };
     json!({"imports": {"data": named(imports)}, "exports": {"data": named(exports)}})
 }

@@ -2,4 +2,6 @@
 
 mod deployer;
 mod harness;
+mod reads;
 mod trouble;
+mod views;

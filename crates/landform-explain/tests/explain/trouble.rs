@@ -7,7 +7,9 @@ use crate::harness::{FINE, World, product, wiring};
 #[tokio::test]
 async fn nothing_is_wrong() {
     let world = World::new().await;
-    world.install("web", product(&[], &[], FINE), json!({})).await;
+    world
+        .install("web", product(&[], &[], FINE), json!({}))
+        .await;
     world.phase("Installation", "web", "Succeeded").await;
     let expected = "Installation/web is Succeeded since TIME; nothing is wrong with it\n";
     world.says("Installation", "web", expected).await;
@@ -16,9 +18,23 @@ async fn nothing_is_wrong() {
 #[tokio::test]
 async fn a_missing_import_that_nobody_exports() {
     let world = World::new().await;
-    world.install("db", product(&[], &["db-url"], FINE), wiring(&[], &["db-url"])).await;
-    world.install("web", product(&["db-uri"], &[], FINE), wiring(&["db-uri"], &[])).await;
-    world.phase("Installation", "web", "PendingDependencies").await;
+    world
+        .install(
+            "db",
+            product(&[], &["db-url"], FINE),
+            wiring(&[], &["db-url"]),
+        )
+        .await;
+    world
+        .install(
+            "web",
+            product(&["db-uri"], &[], FINE),
+            wiring(&["db-uri"], &[]),
+        )
+        .await;
+    world
+        .phase("Installation", "web", "PendingDependencies")
+        .await;
     let expected = "\
 ";
     world.says("Installation", "web", expected).await;
@@ -28,9 +44,19 @@ async fn a_missing_import_that_nobody_exports() {
 async fn a_failed_item_behind_two_installations() {
     let world = World::new().await;
     let broken = "{fails: the disk is full}";
-    world.install("db", product(&[], &["url"], broken), wiring(&[], &["url"])).await;
-    world.install("api", product(&["url"], &["api"], FINE), wiring(&["url"], &["api"])).await;
-    world.install("web", product(&["api"], &[], FINE), wiring(&["api"], &[])).await;
+    world
+        .install("db", product(&[], &["url"], broken), wiring(&[], &["url"]))
+        .await;
+    world
+        .install(
+            "api",
+            product(&["url"], &["api"], FINE),
+            wiring(&["url"], &["api"]),
+        )
+        .await;
+    world
+        .install("web", product(&["api"], &[], FINE), wiring(&["api"], &[]))
+        .await;
     world.phase("Installation", "db", "Failed").await;
     let expected = "\
 ";
@@ -41,7 +67,13 @@ async fn a_failed_item_behind_two_installations() {
 async fn a_cycle_of_imports() {
     let world = World::new().await;
     for (name, from) in [("a", "b"), ("b", "a")] {
-        world.install(name, product(&[from], &[name], FINE), wiring(&[from], &[name])).await;
+        world
+            .install(
+                name,
+                product(&[from], &[name], FINE),
+                wiring(&[from], &[name]),
+            )
+            .await;
     }
     world.phase("Installation", "b", "Failed").await;
     let expected = "\
@@ -52,34 +84,52 @@ async fn a_cycle_of_imports() {
 #[tokio::test]
 async fn a_deletion_that_an_importer_and_a_finalizer_block() {
     let world = World::new().await;
-    world.install("db", product(&[], &["url"], FINE), wiring(&[], &["url"])).await;
-    world.install("web", product(&["url"], &[], FINE), wiring(&["url"], &[])).await;
+    world
+        .install("db", product(&[], &["url"], FINE), wiring(&[], &["url"]))
+        .await;
+    world
+        .install("web", product(&["url"], &[], FINE), wiring(&["url"], &[]))
+        .await;
     world.phase("Installation", "web", "Succeeded").await;
     world.delete("Installation", "db").await;
     let expected = "\
 ";
     world.says("Installation", "db", expected).await;
 
-    let held = json!({"metadata": {"finalizers": ["backup.example.com/hold"]}});
     let execution = world.api("Execution").get("web").await.unwrap();
     let mut finalizers = execution.metadata.finalizers.unwrap_or_default();
     finalizers.push("backup.example.com/hold".into());
-    let held = json!({"metadata": {"finalizers": finalizers, "name": held["metadata"]["name"]}});
-    world.patch("Execution", "web", json!({"metadata": {"finalizers": held["metadata"]["finalizers"]}})).await;
+    world
+        .patch(
+            "Execution",
+            "web",
+            json!({"metadata": {"finalizers": finalizers}}),
+        )
+        .await;
     world.delete("Installation", "web").await;
     let expected = "\
 ";
     world.says("Installation", "db", expected).await;
 }
 
-fn version(version: &str, rest: &Value) -> Value {
-    let mut object = json!({
-        "name": format!("etcd.v{version}"), "package": "etcd", "version": version, "channels": ["stable"],
+fn version(version: &str, more: Value) -> Value {
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "etcd-operator"}, "data": {"version": version},
     });
-    for (name, value) in rest.as_object().unwrap() {
-        object[name] = value.clone();
+    let mut spec = json!({
+        "package": "etcd", "version": version,
+        "manages": {"matchLabels": {"app": "etcd"}, "kinds": [{"group": "", "version": "v1", "kind": "ConfigMap"}]},
+        "install": {"manifests": {"objects": [map]}},
+    });
+    if let Value::Object(more) = more {
+        for (name, value) in more {
+            spec[name] = value;
+        }
     }
-    object
+    json!({
+        "apiVersion": "catalog.landform.dev/v1alpha1", "kind": "OperatorVersion",
+        "metadata": {"name": format!("etcd.v{version}")}, "spec": spec,
+    })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,7 +141,9 @@ async fn a_blocked_upgrade() {
             "spec": {"inline": versions},
         })
     };
-    world.create(catalog(json!([version("1.0.0", &json!({}))]))).await;
+    world
+        .create(catalog(json!([version("1.0.0", json!({}))])))
+        .await;
     world
         .create(json!({
             "apiVersion": "catalog.landform.dev/v1alpha1", "kind": "AppType", "metadata": {"name": "etcd"},
@@ -99,10 +151,14 @@ async fn a_blocked_upgrade() {
         }))
         .await;
     world.phase("AppType", "etcd", "Succeeded").await;
-    let next = version("1.1.0", &json!({"replaces": "etcd.v1.0.0"}));
-    let spec = catalog(json!([version("1.0.0", &json!({})), next]))["spec"].clone();
+    let next = version("1.1.0", json!({"replaces": "etcd.v1.0.0"}));
+    let spec = catalog(json!([version("1.0.0", json!({})), next]))["spec"].clone();
     world.patch("Catalog", "tests", json!({"spec": spec})).await;
-    world.until("AppType", "etcd", |object| object["status"]["blockedBy"].is_array()).await;
+    world
+        .until("AppType", "etcd", |object| {
+            object["status"]["blockedBy"].is_array()
+        })
+        .await;
     let expected = "\
 ";
     world.says("AppType", "etcd", expected).await;
@@ -149,10 +205,14 @@ async fn a_hook_that_hangs() {
 #[tokio::test]
 async fn an_import_against_its_schema() {
     let world = World::new().await;
-    world.make("DataObject", "port", json!({"data": "many"})).await;
+    world
+        .make("DataObject", "port", json!({"data": "many"}))
+        .await;
     let mut blueprint = product(&["port"], &[], FINE);
     blueprint["imports"][0]["schema"] = json!({"type": "integer"});
-    world.install("web", blueprint, wiring(&["port"], &[])).await;
+    world
+        .install("web", blueprint, wiring(&["port"], &[]))
+        .await;
     world.phase("Installation", "web", "Failed").await;
     let expected = "\
 ";
@@ -163,7 +223,9 @@ async fn an_import_against_its_schema() {
 async fn an_error_in_a_template() {
     let world = World::new().await;
     let config = "{name: {{ required \"a name is needed\" .imports.name }}}";
-    world.install("web", product(&[], &[], config), json!({})).await;
+    world
+        .install("web", product(&[], &[], config), json!({}))
+        .await;
     world.phase("Installation", "web", "Failed").await;
     let expected = "\
 ";
@@ -206,7 +268,8 @@ async fn a_target_that_can_not_be_reached() {
 async fn an_item_that_takes_too_long() {
     let world = World::new().await;
     let mut blueprint = product(&[], &[], FINE);
-    let template = "deployItems: [{name: main, type: test.dev/toy, timeout: 1s, config: {hold: true}}]";
+    let template =
+        "deployItems: [{name: main, type: test.dev/toy, timeout: 1s, config: {hold: true}}]";
     blueprint["deployExecutions"][0]["template"] = template.into();
     world.install("web", blueprint, json!({})).await;
     world.phase("Installation", "web", "Failed").await;
