@@ -1,16 +1,19 @@
 //! A why chain for a terminal: the state, the chain as a tree, the roots with what to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::style::{Plain, Style, Tone, tone};
 use crate::object::ObjectRef;
-use crate::why::{Link, Rank, Root, Why};
+use crate::why::{Link, Rank, Root, Wait, Why};
 
 /// Longer runs of links that each wait for one other are shortened in the middle.
 const LONGEST_RUN: usize = 12;
 /// So many of a link's causes are drawn.
 const DRAWN: usize = 20;
+
+/// So far is looked whether something is drawn elsewhere.
+const LOOKED_AT: usize = 200;
 
 /// As plain text.
 #[must_use]
@@ -71,6 +74,9 @@ fn described(why: &Why, root: &Root, number: &str, style: &dyn Style) -> String 
     let indent = " ".repeat(2 + number.len());
     let mut text = format!("  {number}{}\n", style.paint(tone, &what));
     let mut facts = Vec::new();
+    if !root.reason.is_empty() {
+        facts.push(root.reason.clone());
+    }
     facts.extend(root.since.as_ref().map(|since| format!("since {since}")));
     facts.extend(root.rule.as_ref().map(|rule| format!("rule {rule}")));
     facts.extend(
@@ -135,12 +141,10 @@ impl Drawing<'_> {
             if again {
                 continue;
             }
-            let count = link.waits_for.len();
-            for (number, wait) in link.waits_for.iter().enumerate().rev() {
-                if number >= DRAWN {
-                    continue;
-                }
-                let last = number + 1 == count.min(DRAWN);
+            let waits = self.worth_drawing(link);
+            let count = waits.len();
+            for (number, wait) in waits.into_iter().enumerate().rev() {
+                let last = number + 1 == count;
                 let (branch, below) = if last {
                     ("└─ ", "   ")
                 } else {
@@ -156,6 +160,61 @@ impl Drawing<'_> {
         }
     }
 
+    /// What a link waits for, without what another part of it leads to anyway, and without missing data whose
+    /// exporters are waited for themselves.
+    fn worth_drawing<'l>(&self, link: &'l Link) -> Vec<&'l Wait> {
+        let all: Vec<&Wait> = link.waits_for.iter().take(DRAWN).collect();
+        if all.len() < 2 {
+            return all;
+        }
+        let reached: BTreeMap<usize, BTreeSet<usize>> = all
+            .iter()
+            .map(|wait| (wait.link, self.reached(wait.link)))
+            .collect();
+        let leads = |from: &Wait, to: &Wait| {
+            let found = reached.get(&from.link);
+            from.link != to.link && found.is_some_and(|found| found.contains(&to.link))
+        };
+        let missing = |wait: &Wait| {
+            let found = self.why.chain.get(wait.link);
+            found.is_some_and(|found| found.state.missing)
+        };
+        let passed_on = |wait: &Wait| missing(wait) && all.iter().any(|other| leads(wait, other));
+        let all: Vec<&Wait> = all
+            .iter()
+            .copied()
+            .filter(|wait| !passed_on(wait))
+            .collect();
+        let covered = |at: usize, wait: &Wait| {
+            all.iter()
+                .enumerate()
+                .any(|(other, ahead)| leads(ahead, wait) && (!leads(wait, ahead) || other < at))
+        };
+        let kept = all
+            .iter()
+            .enumerate()
+            .filter(|(at, wait)| !covered(*at, wait));
+        kept.map(|(_, wait)| *wait).collect()
+    }
+
+    /// Everything that a link leads to, itself included, as far as it is worth it.
+    fn reached(&self, from: usize) -> BTreeSet<usize> {
+        let (mut seen, mut stack) = (BTreeSet::from([from]), vec![from]);
+        while let Some(at) = stack.pop() {
+            let waits = self
+                .why
+                .chain
+                .get(at)
+                .map_or(&[][..], |link| &link.waits_for);
+            for wait in waits {
+                if seen.len() < LOOKED_AT && seen.insert(wait.link) {
+                    stack.push(wait.link);
+                }
+            }
+        }
+        seen
+    }
+
     fn link(&mut self, link: &Link, lead: &str, reason: &str, again: bool) {
         let state = &link.state;
         let object = state.object.as_ref().map(|object| name(self.why, object));
@@ -164,6 +223,7 @@ impl Drawing<'_> {
             (Some(phase), _) => phase.clone(),
             (None, _) => String::new(),
         };
+        let going = state.deleting && phase != "Deleting";
         let mut line = self.style.paint(Tone::Faint, lead);
         line.push_str(&object.unwrap_or_default());
         if !phase.is_empty() {
@@ -173,6 +233,9 @@ impl Drawing<'_> {
                 tone(&phase)
             };
             let _ = write!(line, " {}", self.style.paint(tone, &phase));
+        }
+        if going {
+            let _ = write!(line, ", {}", self.style.paint(Tone::Busy, "being deleted"));
         }
         if !reason.is_empty() {
             let _ = write!(line, ": {reason}");
@@ -184,7 +247,7 @@ impl Drawing<'_> {
     }
 }
 
-fn shown(wait: &crate::why::Wait) -> String {
+fn shown(wait: &Wait) -> String {
     match &wait.rule {
         Some(rule) => format!("{} [{rule}]", wait.reason),
         None => wait.reason.clone(),

@@ -94,7 +94,7 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
             };
             landform(
                 Rank::Outside,
-                format!("{when}; see that what the error names can be reached"),
+                format!("{when}; see that {} can be reached", outside(object)),
             )
         }
         Sort::Running { since } => {
@@ -175,6 +175,14 @@ pub(super) fn about_well(object: &ObjectRef, rule: Option<&str>, waiting: &Handl
             Rank::InWork,
             format!("wait: {} is looked at again by itself", waiting.object),
         ),
+    }
+}
+
+/// What must be there for an object to get on.
+fn outside(object: &Value) -> String {
+    match object["spec"]["target"]["name"].as_str() {
+        Some(target) => format!("Target/{target}"),
+        None => "what the error names".to_owned(),
     }
 }
 

@@ -93,6 +93,7 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judged {
             error: error.clone(),
             next_retry: facts.engine.and_then(|engine| text(&engine["nextRun"])),
             missing: false,
+            deleting: deleting(object),
         },
         waits: waiting_on(facts.name, status),
         ..Judged::default()
@@ -103,12 +104,10 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judged {
     } else {
         by_kind(facts, &mut judged);
     }
-    let cyclic = error
-        .as_ref()
-        .is_some_and(|error| error.codes.iter().any(|code| code == CYCLIC));
-    if cyclic {
+    if is_cyclic(facts) {
         // What it waited for before the circle was closed doesn't matter: nothing in it moves.
         judged.waits.clear();
+        by_cycle(facts, &mut judged);
     }
     let open = judged.waits.is_empty() && judged.causes.is_empty();
     if let Some(error) = error.filter(|_| open && !is_well(object)) {
@@ -128,6 +127,11 @@ pub(super) fn judge(facts: &Facts<'_>) -> Judged {
         ));
     }
     judged.state.since = since(facts, judged.well);
+    if judged.state.since.is_none()
+        && let Some(engine) = facts.engine
+    {
+        judged.state.since = text(&engine["runningSince"]);
+    }
     judged
 }
 
@@ -139,6 +143,9 @@ pub(super) fn needs_engine(object: &Value) -> bool {
     }
     if is_well(object) && !deleting(object) {
         return false;
+    }
+    if has_code(object, CYCLIC) {
+        return true;
     }
     let waits = object["status"]["waitingOn"].as_array();
     let named = |waiting: &Value| !waiting["object"].is_null();
@@ -431,9 +438,7 @@ fn by_error(error: &Trouble, facts: &Facts<'_>, judged: &mut Judged) {
     }
     let has = |code: &str| error.codes.iter().any(|found| found == code);
     let failed = phase(facts.object).is_none_or(|phase| phase == "Failed");
-    let sort = if has(CYCLIC) {
-        Sort::Cycle
-    } else if has("ERR_TIMEOUT") || has("ERR_READINESS_CHECK_TIMEOUT") {
+    let sort = if has("ERR_TIMEOUT") || has("ERR_READINESS_CHECK_TIMEOUT") {
         Sort::Timeout
     } else if has("ERR_CONFIGURATION_PROBLEM") {
         Sort::Configuration
@@ -449,7 +454,37 @@ fn by_error(error: &Trouble, facts: &Facts<'_>, judged: &mut Judged) {
     judged.causes.push(cause(sort, reason, &error.message));
 }
 
-/// What only the engine knows: cycles, runs that are under way, errors of runs, and who runs first.
+fn has_code(object: &Value, code: &str) -> bool {
+    let codes = object["status"]["lastError"]["codes"].as_array();
+    codes.into_iter().flatten().any(|found| found == code)
+}
+
+/// The engine knows best; without it the status is believed.
+fn is_cyclic(facts: &Facts<'_>) -> bool {
+    match facts.engine {
+        Some(engine) => engine["state"] == "Cyclic",
+        None => has_code(facts.object, CYCLIC) && !is_well(facts.object),
+    }
+}
+
+/// In the words of the status, unless a run has written something else over them.
+fn by_cycle(facts: &Facts<'_>, judged: &mut Judged) {
+    let error = judged.state.error.clone().unwrap_or_default();
+    let path = facts.engine.and_then(|engine| text(&engine["cycle"]));
+    let told = path
+        .as_ref()
+        .is_none_or(|path| error.message.contains(path.as_str()));
+    let found = match path {
+        Some(path) if !told => {
+            let message = format!("it is in a cycle of references and doesn't run: {path}");
+            cause(Sort::Cycle, "ReferenceCycle", &message)
+        }
+        _ => cause(Sort::Cycle, &error.reason, &error.message),
+    };
+    judged.causes.push(found);
+}
+
+/// What only the engine knows: runs that are under way, errors of runs, and who runs first.
 fn by_engine(facts: &Facts<'_>, judged: &mut Judged) {
     let Some(engine) = facts.engine else { return };
     let settled = !judged.waits.is_empty();
@@ -461,13 +496,6 @@ fn by_engine(facts: &Facts<'_>, judged: &mut Judged) {
         });
     }
     match engine["state"].as_str().unwrap_or_default() {
-        "Cyclic" => {
-            let path = text(&engine["cycle"]).unwrap_or_default();
-            let message = format!("it is in a cycle of references and doesn't run: {path}");
-            judged
-                .causes
-                .push(cause(Sort::Cycle, "ReferenceCycle", &message));
-        }
         "Stuck" | "Cancelling" => {
             let by = text(&engine["cancelled"]).unwrap_or_default();
             let message = format!("its run was told to return and has not yet: {by}");

@@ -70,6 +70,9 @@ pub struct State {
     /// Whether it doesn't exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
+    /// Whether it is being deleted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleting: bool,
     /// Its phase, or what it is doing, as one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,

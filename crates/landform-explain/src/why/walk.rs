@@ -17,6 +17,8 @@ use crate::reader::{ReadError, Reader};
 
 /// So many objects are looked at.
 const LINKS: usize = 3_000;
+/// So many objects are asked about a second time when no root was found.
+const ASKED: usize = 20;
 /// So many root causes are told.
 const ROOTS: usize = 20;
 /// So many objects may be waited for by one.
@@ -41,6 +43,9 @@ pub async fn explain(reader: &dyn Reader, object: &ObjectRef) -> Result<Why, Rea
         walk.step(link).await?;
     }
     walk.waited_for_in_vain().await?;
+    if walk.roots.is_empty() {
+        walk.ask_the_engine().await?;
+    }
     Ok(walk.end(object))
 }
 
@@ -227,7 +232,14 @@ impl Walk<'_> {
                 reason: "Missing".to_owned(),
                 message,
             };
+            let since = self.waiter(link).and_then(|(waiter, _)| {
+                let state = &self.links.get(waiter)?.state;
+                state.since.clone()
+            });
             self.root(link, cause, advice);
+            if let Some(root) = self.roots.last_mut() {
+                root.since = since;
+            }
         }
         Ok(())
     }
@@ -359,6 +371,32 @@ impl Walk<'_> {
         }))
     }
 
+    /// Everything waits for something else: the engine knows what runs, and circles that no status tells of.
+    async fn ask_the_engine(&mut self) -> Result<(), ReadError> {
+        for link in 0..self.links.len().min(ASKED) {
+            let Some(name) = self.name(link) else {
+                continue;
+            };
+            let Some(object) = self.cache.get(&name).await? else {
+                continue;
+            };
+            let engine = self.cache.reader.engine(&name).await;
+            let facts = Facts {
+                name: &name,
+                object: &object,
+                engine: engine.as_ref(),
+                deletion: None,
+            };
+            let judged = judge::judge(&facts);
+            let handle = self.handle(&object).await?;
+            for cause in judged.causes {
+                let advice = act::about(&cause, &object, &handle, None);
+                self.root(link, cause, advice);
+            }
+        }
+        Ok(())
+    }
+
     /// Objects that are well and yet waited for: why they are is with those that wait.
     async fn waited_for_in_vain(&mut self) -> Result<(), ReadError> {
         for link in std::mem::take(&mut self.waited_for) {
@@ -475,6 +513,9 @@ fn sentence(object: &ObjectRef, state: &State, well: bool) -> String {
         .as_deref()
         .map(|since| format!(" since {since}"));
     let since = since.unwrap_or_default();
+    if state.deleting {
+        return format!("{object} is being deleted{since}");
+    }
     match (&state.phase, state.missing, well) {
         (_, true, _) => format!("{object} doesn't exist"),
         (Some(phase), _, true) => format!("{object} is {phase}{since}; nothing is wrong with it"),

@@ -234,7 +234,7 @@ async fn serve() -> (ApiServer, Client) {
 /// Times are TIME, and the ends of generated names are #####.
 pub(crate) fn normal(text: &str) -> String {
     let time = Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").unwrap();
-    let name = Regex::new(r"(DeployItem/\S+-)[bcdfghjklmnpqrstvwxz2456789]{5}\b").unwrap();
+    let name = Regex::new(r"(-main-)[bcdfghjklmnpqrstvwxz2456789]{5}\b").unwrap();
     let text = time.replace_all(text, "TIME");
     name.replace_all(&text, "$1#####").into_owned()
 }

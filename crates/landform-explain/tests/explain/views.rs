@@ -34,7 +34,9 @@ async fn a_tree_shows_who_owns_whom() {
         let expected = "\
 Installation/web Succeeded
 └─ Execution/web Succeeded
+   ├─ DataObject/pkmqkrvwf3zhgxhwxjsl4s2zdhvwadnk
    └─ DeployItem/web-main-##### Succeeded
+      └─ Secret/web-main-#####-export
 ";
         assert_eq!(text, expected, "{path}");
     }
