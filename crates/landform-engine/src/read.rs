@@ -5,6 +5,7 @@
 //! | (empty) | the engine at a glance: runs, kinds |
 //! | `objects?kind=&namespace=&state=&limit=` | objects and what each is doing |
 //! | `objects/GROUP/KIND/NAMESPACE/NAME` | one object; `core` is the core group, `-` is no namespace |
+//! | `graph?kind=&namespace=&limit=` | which object refers to which |
 //! | `trace?limit=` | what happened last, newest first |
 //! | `trace/GROUP/KIND/NAMESPACE/NAME?limit=` | what happened to one object |
 
@@ -53,6 +54,18 @@ impl Engine {
                     object.map(|object| described("EngineObject", &object))
                 }
             },
+            ["graph"] => {
+                let filter = Filter {
+                    kind: query("kind"),
+                    namespace: query("namespace"),
+                    state: None,
+                    limit: limit(query)?,
+                };
+                let (edges, more) = self.references(filter).await?;
+                Some(json!({
+                    "apiVersion": API_VERSION, "kind": "EngineGraph", "items": edges, "more": more,
+                }))
+            }
             ["trace", rest @ ..] => {
                 let key = key_of(rest);
                 if key.is_none() && !rest.is_empty() {
