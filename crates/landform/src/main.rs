@@ -14,15 +14,20 @@ mod client;
 mod data_dir;
 mod delete;
 mod describe;
+mod edit;
 mod engine;
 mod events;
 mod exit;
 mod get;
 mod logging;
+mod logs;
+mod operate;
 mod output;
 mod serve;
 mod shell;
 mod store;
+mod top;
+mod trace;
 mod wait;
 
 use std::io::{ErrorKind, Write as _};
@@ -64,6 +69,20 @@ enum Command {
     Wait(wait::WaitArgs),
     /// Shows what was reported about objects.
     Events(events::EventsArgs),
+    /// Shows what processes and commands have written.
+    Logs(logs::LogsArgs),
+    /// Opens an object in an editor, and writes back what was changed.
+    Edit(edit::EditArgs),
+    /// Asks for an object to be compared with what it should be, now.
+    Reconcile(operate::ReconcileArgs),
+    /// Tries again what has failed.
+    Retry(operate::RetryArgs),
+    /// Stops what an installation, execution or deploy item is doing.
+    Abort(operate::AbortArgs),
+    /// Shows what the engine does, as it happens.
+    Trace(trace::TraceArgs),
+    /// Shows what runs, what waits on whom, and how much gets done.
+    Top(top::TopArgs),
     /// Deletes an object and what depends on it, after showing what that is.
     Delete(delete::DeleteArgs),
     /// Lets an app type with manual upgrades go to a version.
@@ -108,6 +127,13 @@ fn main() -> ExitCode {
         Command::Describe(args) => describe::run(args),
         Command::Wait(args) => wait::run(args),
         Command::Events(args) => events::run(args),
+        Command::Logs(args) => logs::run(args),
+        Command::Edit(args) => edit::run(args),
+        Command::Reconcile(args) => operate::reconcile(args),
+        Command::Retry(args) => operate::retry(args),
+        Command::Abort(args) => operate::abort(args),
+        Command::Trace(args) => trace::run(args),
+        Command::Top(args) => top::run(args),
         Command::Delete(args) => delete::run(args),
         Command::Approve(args) => app_type::approve(args),
         Command::Rollback(args) => app_type::rollback(args),
