@@ -9,6 +9,7 @@ pub mod command;
 mod deployer;
 mod items;
 mod local;
+pub mod logs;
 pub mod manifest;
 pub mod mock;
 pub mod process;

@@ -8,6 +8,7 @@
 //! | `graph?kind=&namespace=&limit=` | which object refers to which |
 //! | `trace?limit=` | what happened last, newest first |
 //! | `trace/GROUP/KIND/NAMESPACE/NAME?limit=` | what happened to one object |
+//! | POST `reconcile/GROUP/KIND/NAMESPACE/NAME` | asks for a run of one object |
 
 use std::sync::Arc;
 
@@ -77,6 +78,34 @@ impl Engine {
             }
             _ => None,
         })
+    }
+
+    /// Answers what is POSTed to a path below the engine's; `None` when that is not possible there.
+    ///
+    /// # Errors
+    /// When the engine doesn't reconcile the object, or has stopped.
+    pub async fn asked(&self, path: &[&str]) -> Result<Option<Value>, ReadError> {
+        let ["reconcile", rest @ ..] = path else {
+            return Ok(None);
+        };
+        let Some(key) = key_of(rest) else {
+            return Ok(None);
+        };
+        let summary = self.summary().await?;
+        let reconciled = summary.kinds.iter().any(|kind| {
+            kind.reconciled && kind.kind == key.kind.kind && kind.group == key.kind.group
+        });
+        if !reconciled {
+            let kind = &key.kind.kind;
+            let message = format!("nothing reconciles the kind {kind} here");
+            return Err(ReadError::BadQuestion(message));
+        }
+        let Some(object) = self.object(key.clone()).await? else {
+            let message = format!("the engine has not seen {}/{}", key.kind.kind, key.name);
+            return Err(ReadError::BadQuestion(message));
+        };
+        self.ask(key);
+        Ok(Some(described("EngineObject", &object)))
     }
 
     async fn read_objects(

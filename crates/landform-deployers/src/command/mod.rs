@@ -197,6 +197,9 @@ async fn execute(
         Err(RunError::Record(error)) => return Err(not_written(error).into()),
         Err(RunError::Kill(error)) => return Err(error.into()),
     };
+    if let Ended::Itself(_, output) | Ended::TooLate(output) = &ended {
+        workspace.keep_output(output);
+    }
     let with_output = |how: String, output: String| {
         let colon = if output.is_empty() { "" } else { ": " };
         format!("the command {how}{colon}{output}")
