@@ -27,8 +27,8 @@ mod lifecycle;
 mod manifest_deployer;
 mod operator_example;
 mod python_client;
+mod python_reconciler;
 mod readme;
-mod reconciler_python;
 mod shop;
 
 /// A ConfigMap with one label and some data.
