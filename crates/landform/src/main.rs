@@ -14,6 +14,7 @@ mod data_dir;
 mod delete;
 mod engine;
 mod logging;
+mod reference;
 mod serve;
 mod store;
 
@@ -57,6 +58,9 @@ enum Command {
     /// Looks into catalogs of operators: on the server, or without one in files.
     #[command(subcommand)]
     Catalog(catalog::CatalogCommand),
+    /// Writes the reference of all commands, which is docs/cli.md.
+    #[command(hide = true)]
+    Reference,
     /// Looks after the data on disk: check, backup, restore, compact.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Engine(args) => engine::run(args),
         Command::Blueprint(command) => blueprint::run(command),
         Command::Catalog(command) => catalog::run(command),
+        Command::Reference => reference::run(),
         Command::Store(command) => store::run(command),
     };
     match result {
