@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, crash, fuzz, picture, rules, sim, test};
+use xtask::{bench, crash, docs, fuzz, picture, rules, sim, test};
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -23,6 +23,8 @@ enum Command {
     Crash(crash::Arguments),
     /// Run the property tests with far more cases than CI does.
     Fuzz(fuzz::Arguments),
+    /// Write the pages of docs/ that are made from the code: kinds, and the command line.
+    Docs(docs::Arguments),
     /// Draw the README's picture from a real session.
     Picture,
     /// Run the benchmarks in a release build.
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Command::Rules => rules::run(),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Docs(arguments) => docs::run(&arguments),
         Command::Picture => picture::run(),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),

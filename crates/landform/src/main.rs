@@ -23,6 +23,7 @@ mod logging;
 mod logs;
 mod operate;
 mod output;
+mod reference;
 mod serve;
 mod shell;
 mod store;
@@ -97,6 +98,9 @@ enum Command {
     /// Looks into catalogs of operators: on the server, or without one in files.
     #[command(subcommand)]
     Catalog(catalog::CatalogCommand),
+    /// Writes the reference of all commands, which is docs/cli.md.
+    #[command(hide = true)]
+    Reference,
     /// Looks after the data on disk: check, backup, restore, compact.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -140,6 +144,7 @@ fn main() -> ExitCode {
         Command::Engine(args) => engine::run(args),
         Command::Blueprint(command) => blueprint::run(command),
         Command::Catalog(command) => catalog::run(command),
+        Command::Reference => reference::run(),
         Command::Store(command) => store::run(command),
         Command::Completion(args) => shell::completion(args),
         Command::Man(args) => shell::man(args),

@@ -80,11 +80,8 @@ impl Shop {
     }
 
     fn page(&self) -> String {
-        self.follow("Landform may go")
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned()
+        let told = self.follow("Kill a process");
+        told.lines().last().unwrap_or_default().to_owned()
     }
 }
 
@@ -95,7 +92,7 @@ fn a_shop_as_its_readme_tells_it() {
         return;
     }
     let _leftovers = Leftovers(shop.server.home().to_path_buf());
-    let opened = shop.follow("Open");
+    let opened = shop.follow("With kubectl");
     let page = "<h1>Shop</h1><ul><li>coffee: 4.20</li><li>tea: 3.50</li></ul>";
     assert_contains(&opened, &["shop-web", page]);
 

@@ -8,7 +8,7 @@ use landform_e2e::{Lines, Server};
 use crate::assert_contains;
 
 fn example(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/reconciler-python");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python-reconciler");
     folder.join(name)
 }
 
@@ -19,7 +19,7 @@ fn read(name: &str) -> String {
 /// Starts the hook on a port, and returns its URL. It needs the standard library only.
 fn hook(port: &str) -> (Lines, String) {
     let mut command = Command::new("python3");
-    let mut hook = Lines::of(command.arg(example("hook.py")).args(["--port", port]));
+    let mut hook = Lines::of(command.arg(example("hook/hook.py")).args(["--port", port]));
     let line = hook.expect(&["listening on "]);
     let url = line.trim_start_matches("listening on ").to_owned();
     (hook, url)
