@@ -37,6 +37,7 @@ pub use access::ApiAddress;
 use access::Renew;
 use config::Configuration;
 use record::Item;
+pub(crate) use exports::foresee;
 use rollout::Slot;
 use supervisor::Notify;
 
