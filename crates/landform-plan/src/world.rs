@@ -32,7 +32,7 @@ pub struct Settings {
     pub blueprints: Option<PathBuf>,
     /// The directory below which catalogs are.
     pub catalogs: Option<PathBuf>,
-    /// A plan is given up after this time; none is a minute.
+    /// A plan is given up after this time; none is 50 seconds.
     pub patience: Option<Duration>,
 }
 
