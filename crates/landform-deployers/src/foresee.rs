@@ -53,7 +53,9 @@ mod tests {
         let config = json!({"command": ["x"], "exports": {
             "port": {"value": 80}, "token": {"fromFile": {"path": "token"}},
         }});
-        let exports = foresee(ProcessDeployer::KIND, Some(&config)).unwrap().exports;
+        let exports = foresee(ProcessDeployer::KIND, Some(&config))
+            .unwrap()
+            .exports;
         let exports = exports.unwrap();
         assert_eq!(exports["port"], Foresight::Value(json!(80)));
         assert_eq!(exports["token"], Foresight::Later("the file token".into()));

@@ -6,8 +6,8 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::discovery::{self, Scope};
 use kube::{Client, Error};
-use landform_api::kind::split_api_version;
 use landform_api::keys::ANNOTATION_RENAMED_FROM;
+use landform_api::kind::split_api_version;
 use landform_engine::hooks::three_way;
 use landform_store::memory::MemoryStore;
 use landform_store::{Bucket, Compare, Key, Op, Store as _, Txn, TxnOutcome};
@@ -164,8 +164,12 @@ async fn api_of(
     let kind = GroupVersionKind::gvk(group, version, &name.kind);
     let found = discovery::pinned_kind(client, &kind).await;
     let (resource, abilities) = found.map_err(|_| {
-        let Named { kind, api_version, .. } = name;
-        format!("the API doesn't know the kind {kind} of {api_version}: install its definition first")
+        let Named {
+            kind, api_version, ..
+        } = name;
+        format!(
+            "the API doesn't know the kind {kind} of {api_version}: install its definition first"
+        )
     })?;
     let namespaced = matches!(abilities.scope, Scope::Namespaced);
     let api = if namespaced {

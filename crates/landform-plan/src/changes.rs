@@ -62,7 +62,9 @@ impl<'a> Story<'a> {
             if !seen.insert((action, &entry.namespace, &entry.name)) {
                 continue;
             }
-            let found = self.objects.find(&entry.kind, &entry.namespace, &entry.name);
+            let found = self
+                .objects
+                .find(&entry.kind, &entry.namespace, &entry.name);
             let Some(found) = found else { continue };
             let mut change = self.change(action, &found, Vec::new());
             if let Done::Deployed(objects) = &entry.what {
@@ -76,7 +78,9 @@ impl<'a> Story<'a> {
         }
         placed.sort_by(|a, b| {
             let key = |placed: &Placed| (placed.at, placed.rank);
-            key(a).cmp(&key(b)).then_with(|| a.change.object.cmp(&b.change.object))
+            key(a)
+                .cmp(&key(b))
+                .then_with(|| a.change.object.cmp(&b.change.object))
         });
         let changes = placed.into_iter().zip(1..);
         changes
@@ -132,7 +136,10 @@ impl<'a> Story<'a> {
             };
             let marked = |object: &Value| object["metadata"]["deletionTimestamp"].is_string();
             if marked(new) && !marked(old) {
-                return push(when.first, self.change(Action::Delete, &found(new), Vec::new()));
+                return push(
+                    when.first,
+                    self.change(Action::Delete, &found(new), Vec::new()),
+                );
             }
             let mut fields = diff(Some(old), Some(new), self.shown(&found(new)));
             fields.extend(self.owners_moved(old, new));
@@ -156,7 +163,10 @@ impl<'a> Story<'a> {
                     to: name(value),
                     hidden: false,
                 };
-                return push(at, self.change(Action::Rename, &found(value), vec![renamed]));
+                return push(
+                    at,
+                    self.change(Action::Rename, &found(value), vec![renamed]),
+                );
             }
             let fields = match self.shown(&found(value)) {
                 Shown::Values => diff(None, Some(value), Shown::Values),

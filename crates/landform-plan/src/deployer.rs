@@ -93,11 +93,18 @@ enum Pretence {
     Unknown(String),
 }
 
-fn outcome(foreseen: &Foreseen, before: Option<Map<String, Value>>, was_deployed: bool) -> Pretence {
+fn outcome(
+    foreseen: &Foreseen,
+    before: Option<Map<String, Value>>,
+    was_deployed: bool,
+) -> Pretence {
     let Some(exports) = &foreseen.exports else {
         return match before {
             Some(before) => {
-                let what = format!("it exports what it exported before: {}", names(before.keys()));
+                let what = format!(
+                    "it exports what it exported before: {}",
+                    names(before.keys())
+                );
                 Pretence::Assumed(Some(before), what)
             }
             None if was_deployed => {
@@ -133,7 +140,10 @@ fn outcome(foreseen: &Foreseen, before: Option<Map<String, Value>>, was_deployed
 }
 
 fn names<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
-    let names: Vec<_> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
+    let names: Vec<_> = names
+        .into_iter()
+        .map(|name| name.as_ref().to_owned())
+        .collect();
     names.join(", ")
 }
 
@@ -177,7 +187,11 @@ mod tests {
     fn foreseen(exports: &[(&str, Foresight)]) -> Foreseen {
         let exports = exports.iter().cloned();
         Foreseen {
-            exports: Some(exports.map(|(name, what)| (name.to_owned(), what)).collect()),
+            exports: Some(
+                exports
+                    .map(|(name, what)| (name.to_owned(), what))
+                    .collect(),
+            ),
             objects: Vec::new(),
         }
     }
@@ -207,7 +221,13 @@ mod tests {
         let why = "its export token comes from the file t".to_owned();
         assert_eq!(outcome(&token, None, false), Pretence::Unknown(why));
         let nothing = Foreseen::default();
-        assert!(matches!(outcome(&nothing, None, false), Pretence::Unknown(_)));
-        assert!(matches!(outcome(&nothing, None, true), Pretence::Assumed(None, _)));
+        assert!(matches!(
+            outcome(&nothing, None, false),
+            Pretence::Unknown(_)
+        ));
+        assert!(matches!(
+            outcome(&nothing, None, true),
+            Pretence::Assumed(None, _)
+        ));
     }
 }

@@ -33,7 +33,11 @@ pub(crate) enum Shown {
 }
 
 /// What differs. `None` is an object that doesn't exist.
-pub(crate) fn diff(before: Option<&Value>, after: Option<&Value>, shown: Shown) -> Vec<FieldChange> {
+pub(crate) fn diff(
+    before: Option<&Value>,
+    after: Option<&Value>,
+    shown: Shown,
+) -> Vec<FieldChange> {
     let kind = after.or(before).and_then(|object| object["kind"].as_str());
     let (before, after) = (before.map(plain), after.map(plain));
     let mut changes = Vec::new();
@@ -132,7 +136,9 @@ fn is_empty(value: Option<&Value>) -> bool {
 }
 
 fn below(path: &str, name: &str) -> String {
-    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+    let plain = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || c == '_' || c == '-');
     match (path, plain) {
         ("", true) => name.to_owned(),
         (_, true) => format!("{path}.{name}"),
@@ -182,12 +188,20 @@ mod tests {
     #[test]
     fn secrets_and_what_landform_made_show_places_without_values() {
         let secret = |value: &str| json!({"kind": "Secret", "type": value, "data": {"key": value}});
-        let found = diff(Some(&secret("canary1")), Some(&secret("canary2")), Shown::Values);
+        let found = diff(
+            Some(&secret("canary1")),
+            Some(&secret("canary2")),
+            Shown::Values,
+        );
         let text = serde_json::to_string(&found[0]).unwrap();
         assert_eq!(text, r#"{"path":"data.key","hidden":true}"#);
         assert_eq!(found[1].to, Some(json!("canary2")));
         let item = |value: &str| json!({"kind": "DeployItem", "spec": {"config": value}});
-        let found = diff(Some(&item("canary1")), Some(&item("canary2")), Shown::Places);
+        let found = diff(
+            Some(&item("canary1")),
+            Some(&item("canary2")),
+            Shown::Places,
+        );
         assert!(!serde_json::to_string(&found).unwrap().contains("canary"));
     }
 }

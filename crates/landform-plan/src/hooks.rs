@@ -62,7 +62,9 @@ impl Reconciler for DryHook {
             if context.deleting() && self.inner.finalizer().is_none() {
                 return Ok(Outcome::Done);
             }
-            Ok(Outcome::Wait("its hook, which a plan doesn't call".to_owned()))
+            Ok(Outcome::Wait(
+                "its hook, which a plan doesn't call".to_owned(),
+            ))
         })
     }
 

@@ -62,7 +62,9 @@ pub enum PlanError {
     #[error("the reconcilers can't be started on a copy of the store: {0}")]
     Start(String),
     /// It took too long.
-    #[error("the plan took too long and was given up; ask for a smaller change, or when less is under way")]
+    #[error(
+        "the plan took too long and was given up; ask for a smaller change, or when less is under way"
+    )]
     TooLong,
     /// A bug ended it.
     #[error("the plan ended without an answer, which is a bug of Landform; the log says more")]

@@ -90,7 +90,9 @@ impl<'a> Objects<'a> {
         let controller = owners.iter().find(|owner| owner["controller"] == true);
         let owner = controller.or(owners.first())?;
         let group = group(text(&owner["apiVersion"])).to_owned();
-        let bucket = self.buckets.get(&(group, text(&owner["kind"]).to_owned()))?;
+        let bucket = self
+            .buckets
+            .get(&(group, text(&owner["kind"]).to_owned()))?;
         let namespace = text(&object["metadata"]["namespace"]);
         let name = text(&owner["name"]);
         let found = self.look(bucket, namespace, name)?;

@@ -46,20 +46,32 @@ pub fn plan(plan: &Plan, colours: Colours) -> String {
         }
         text.push('\n');
     }
-    section(&mut text, "Can't be known before:", plan.unknown.iter().map(|unknown| {
-        let mut line = format!("{}: {}", unknown.before.path.join(" > "), unknown.reason);
-        for affected in &unknown.affects {
-            let _ = write!(line, "\n      then {affected}");
-        }
-        line
-    }));
-    section(&mut text, "Assumed:", plan.assumed.iter().map(|assumed| {
-        format!("{}: {}", assumed.object.path.join(" > "), assumed.what)
-    }));
-    section(&mut text, "Problems:", plan.problems.iter().map(|problem| {
-        let line = format!("{}: {}", problem.object.path.join(" > "), problem.message);
-        colours.paint("31", &line)
-    }));
+    section(
+        &mut text,
+        "Can't be known before:",
+        plan.unknown.iter().map(|unknown| {
+            let mut line = format!("{}: {}", unknown.before.path.join(" > "), unknown.reason);
+            for affected in &unknown.affects {
+                let _ = write!(line, "\n      then {affected}");
+            }
+            line
+        }),
+    );
+    section(
+        &mut text,
+        "Assumed:",
+        plan.assumed
+            .iter()
+            .map(|assumed| format!("{}: {}", assumed.object.path.join(" > "), assumed.what)),
+    );
+    section(
+        &mut text,
+        "Problems:",
+        plan.problems.iter().map(|problem| {
+            let line = format!("{}: {}", problem.object.path.join(" > "), problem.message);
+            colours.paint("31", &line)
+        }),
+    );
     if !plan.settled {
         text.push_str("It did not come to rest: more happens than is told here.\n\n");
     }

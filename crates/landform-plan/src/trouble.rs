@@ -58,6 +58,7 @@ pub(crate) fn look<'k>(
     }
     let mut problems = Vec::new();
     let mut told = BTreeSet::new();
+    let mut names = Vec::new();
     for key in touched {
         let Some(value) = objects.new_of(key) else {
             continue;
@@ -65,55 +66,104 @@ pub(crate) fn look<'k>(
         let key = key.clone();
         let found = Found { key, value };
         let name = name_of(&found.value);
+        names.extend(cut_name(objects, &found, &name.2));
         let before = objects.old(&found.key);
         let before = before.as_ref().map(|object| &object["status"]);
-        if let Some(message) = failed(&found.value["status"], before) {
-            told.insert(name);
-            problems.push(problem(objects, &found, message));
-            continue;
-        }
-        let waits = waits(&found.value["status"]);
-        let marked = found.value["metadata"]["deletionTimestamp"].is_string();
-        if blocked.contains_key(&name) {
-            continue;
-        }
-        if waits.is_empty() {
-            if marked && !found.value["metadata"]["finalizers"].is_null() {
-                let message = format!(
-                    "it would be marked for deletion and not go: its finalizers {} hold it",
-                    found.value["metadata"]["finalizers"]
-                );
-                problems.push(problem(objects, &found, message));
-            }
-            continue;
-        }
-        match leads_to(objects, &found, &blocked) {
-            Some(index) => {
-                let view = objects.view(&found).short();
-                let reasons: Vec<_> = waits.iter().map(|wait| wait.sentence()).collect();
+        match standing(objects, &found, before, &blocked) {
+            Standing::Fine => continue,
+            Standing::Open(index, why) => {
                 if let Some(open) = open.get_mut(index) {
-                    open.affects.insert(format!("{view} ({})", reasons.join("; ")));
+                    let view = objects.view(&found).short();
+                    open.affects.insert(format!("{view} ({why})"));
                 }
             }
-            None if before.is_some_and(|before| before["waitingOn"] == found.value["status"]["waitingOn"]) => {}
-            None => {
-                for wait in waits {
-                    let message = format!("it would wait: {}", wait.sentence());
-                    problems.push(problem(objects, &found, message));
-                }
-            }
+            Standing::Wrong(message) => problems.push(problem(objects, &found, message)),
         }
+        told.insert(name);
     }
     for (name, message) in errors.iter().filter(|(name, _)| !told.contains(*name)) {
         if let Some(found) = objects.find(&name.0, &name.1, &name.2) {
             problems.push(problem(objects, &found, message.clone()));
         }
     }
-    Trouble {
+    let mut trouble = Trouble {
         unknown: told_unknown(objects, open),
         assumed: assumed(objects, entries),
         problems: roots_of(problems),
+    };
+    trouble.cut(&names);
+    trouble
+}
+
+impl Trouble {
+    /// Names that follow from uids of the fork will be others: sentences show what the plan calls them.
+    fn cut(&mut self, names: &[(String, String)]) {
+        let cut = |sentence: &mut String| {
+            for (name, shown) in names {
+                if sentence.contains(name) {
+                    *sentence = sentence.replace(name, shown);
+                }
+            }
+        };
+        let problems = self.problems.iter_mut();
+        problems.for_each(|problem| cut(&mut problem.message));
+        let unknown = self.unknown.iter_mut();
+        unknown.for_each(|unknown| unknown.affects.iter_mut().for_each(cut));
     }
+}
+
+fn cut_name(objects: &Objects<'_>, found: &Found, name: &str) -> Option<(String, String)> {
+    if objects.old(&found.key).is_some() {
+        return None;
+    }
+    let shown = objects.view(found).name;
+    (shown != name).then(|| (name.to_owned(), shown))
+}
+
+/// How an object stands at the end.
+enum Standing {
+    /// It is where it should be, or as it was before.
+    Fine,
+    /// It waits for this open thing, for this reason.
+    Open(usize, String),
+    /// It has failed, or waits for something that doesn't come by itself.
+    Wrong(String),
+}
+
+fn standing(
+    objects: &Objects<'_>,
+    found: &Found,
+    before: Option<&Value>,
+    blocked: &BTreeMap<Name, usize>,
+) -> Standing {
+    let status = &found.value["status"];
+    let waits = waits(status);
+    let sentence = || {
+        let sentences: Vec<_> = waits.iter().map(Wait::sentence).collect();
+        sentences.join("; ")
+    };
+    let around_open = blocked.contains_key(&name_of(&found.value));
+    if !around_open && let Some(index) = leads_to(objects, found, blocked) {
+        return Standing::Open(index, sentence());
+    }
+    if let Some(message) = failed(status, before) {
+        return Standing::Wrong(message);
+    }
+    if around_open {
+        return Standing::Fine;
+    }
+    let waited = before.is_some_and(|before| before["waitingOn"] == status["waitingOn"]);
+    if !waits.is_empty() && !waited {
+        return Standing::Wrong(format!("it would wait: {}", sentence()));
+    }
+    let metadata = &found.value["metadata"];
+    let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
+    let finalizers: Vec<_> = finalizers.map(text).collect();
+    if waits.is_empty() && metadata["deletionTimestamp"].is_string() && !finalizers.is_empty() {
+        let held = finalizers.join(", ");
+        return Standing::Wrong(format!("it would be marked and not go: {held} holds it"));
+    }
+    Standing::Fine
 }
 
 fn open(objects: &Objects<'_>, entries: &[Entry], old: bool) -> Vec<Open> {
@@ -141,7 +191,9 @@ fn open(objects: &Objects<'_>, entries: &[Entry], old: bool) -> Vec<Open> {
 
 /// What was open before the change is told only when something waits for it now.
 fn told_unknown(objects: &Objects<'_>, open: Vec<Open>) -> Vec<Unknown> {
-    let told = open.into_iter().filter(|open| !open.old || !open.affects.is_empty());
+    let told = open
+        .into_iter()
+        .filter(|open| !open.old || !open.affects.is_empty());
     let mut told: Vec<_> = told
         .map(|open| Unknown {
             before: objects.view(&open.found),
@@ -181,7 +233,12 @@ fn roots_of(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems.dedup();
     let paths: Vec<_> = problems
         .iter()
-        .map(|problem| (problem.object.namespace.clone(), problem.object.path.clone()))
+        .map(|problem| {
+            (
+                problem.object.namespace.clone(),
+                problem.object.path.clone(),
+            )
+        })
         .collect();
     problems.retain(|problem| {
         let object = &problem.object;
@@ -226,7 +283,8 @@ fn waits(status: &Value) -> Vec<Wait> {
             let object = &wait["object"];
             let field = |name: &str| text(&object[name]).to_owned();
             Wait {
-                object: (object.is_object()).then(|| (field("kind"), field("namespace"), field("name"))),
+                object: (object.is_object())
+                    .then(|| (field("kind"), field("namespace"), field("name"))),
                 reason: text(&wait["reason"]).to_owned(),
             }
         })
@@ -245,7 +303,10 @@ fn leads_to(
         if seen.len() >= HOPS || !seen.insert(name_of(&value)) {
             continue;
         }
-        for name in waits(&value["status"]).into_iter().filter_map(|wait| wait.object) {
+        for name in waits(&value["status"])
+            .into_iter()
+            .filter_map(|wait| wait.object)
+        {
             if let Some(index) = blocked.get(&name) {
                 return Some(*index);
             }

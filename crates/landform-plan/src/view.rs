@@ -57,7 +57,11 @@ impl View for Plans {
             let question: Question = serde_json::from_value(question).map_err(|error| {
                 ApiError::bad_request(format!("the question can't be read: {error}"))
             })?;
-            let _turn = self.turns.acquire().await.map_err(|error| internal(&error))?;
+            let _turn = self
+                .turns
+                .acquire()
+                .await
+                .map_err(|error| internal(&error))?;
             let answer = plan(&*self.store, question, &self.settings).await;
             let answer = answer.map_err(|error| match error {
                 PlanError::TooLong => ApiError::new(Reason::Timeout, error.to_string()),

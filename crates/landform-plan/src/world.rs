@@ -169,7 +169,11 @@ impl Environment for PlanClock {
 
     /// No real uid is made like this one, so nothing in the fork is taken for something else.
     fn uid(&self) -> String {
-        format!("00000000-0000-0000-{:04x}-{:012x}", self.seed & 0xffff, self.next())
+        format!(
+            "00000000-0000-0000-{:04x}-{:012x}",
+            self.seed & 0xffff,
+            self.next()
+        )
     }
 
     fn random(&self) -> u64 {

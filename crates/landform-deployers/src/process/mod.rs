@@ -36,8 +36,8 @@ use crate::{DeployError, Deployed, Deployer, Job, Kept};
 pub use access::ApiAddress;
 use access::Renew;
 use config::Configuration;
-use record::Item;
 pub(crate) use exports::foresee;
+use record::Item;
 use rollout::Slot;
 use supervisor::Notify;
 

@@ -42,7 +42,10 @@ fn manifests_are_named_and_not_applied() {
         metadata: {name: made, namespace: default}, data: {x: canary}}}], \
         exports: {exports: [{key: value, jsonPath: .data.x}]}}}]";
     let plan = site.plan(&applied(vec![with_items("one", &[], deploy)]));
-    let deployed = plan.changes.iter().find(|change| change.action == Action::Deploy);
+    let deployed = plan
+        .changes
+        .iter()
+        .find(|change| change.action == Action::Deploy);
     assert_eq!(deployed.unwrap().target_objects, ["ConfigMap default/made"]);
     assert!(plan.unknown.is_empty(), "{plan:#?}");
     assert!(plan.problems.is_empty(), "{plan:#?}");
@@ -81,7 +84,11 @@ fn a_hook_is_not_called_and_what_it_would_do_is_unknown() {
     });
     let plan = site.plan(&applied(vec![definition, reconciler, widget]));
     assert!(plan.problems.is_empty(), "{plan:#?}");
-    let unknown: Vec<_> = plan.unknown.iter().map(|unknown| unknown.before.short()).collect();
+    let unknown: Vec<_> = plan
+        .unknown
+        .iter()
+        .map(|unknown| unknown.before.short())
+        .collect();
     assert_eq!(unknown, ["Widget/a"], "{plan:#?}");
     assert!(!file.exists());
 }
@@ -110,7 +117,9 @@ fn a_plan_is_asked_for_by_the_api() {
             let request = request.body(serde_json::to_vec(question).unwrap()).unwrap();
             client.request::<Value>(request).await
         };
-        let answer = ask(&serde_json::to_value(&question).unwrap()).await.unwrap();
+        let answer = ask(&serde_json::to_value(&question).unwrap())
+            .await
+            .unwrap();
         let plan: Plan = serde_json::from_value(answer).unwrap();
         assert!(plan.has_changes());
         assert_eq!(plan.count(Action::Deploy), 1);

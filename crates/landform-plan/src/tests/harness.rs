@@ -74,7 +74,9 @@ fn template() -> &'static MemoryStore {
             hooks::install(&world.client).await.unwrap();
             let kinds = landscaper::definition::definitions().into_iter();
             for definition in kinds.chain(catalog::definition::definitions()) {
-                definitions::install(&world.client, &definition).await.unwrap();
+                definitions::install(&world.client, &definition)
+                    .await
+                    .unwrap();
             }
             assert!(world.settle().await);
         });
@@ -206,7 +208,8 @@ pub(super) fn installation(kind: &str, name: &str, imports: &[&str], constant: &
 
 /// An installation with this executor, whose item `item` exports `value`.
 pub(super) fn with_items(name: &str, imports: &[&str], deploy: &str) -> Value {
-    let executor = |name: &str, text: &str| json!([{"name": name, "type": "GoTemplate", "template": text}]);
+    let executor =
+        |name: &str, text: &str| json!([{"name": name, "type": "GoTemplate", "template": text}]);
     let declared = |name: &&str| json!({"name": name, "type": "data", "schema": {}});
     let exports = "exports:\n  out: {{ .values.deployitems.item.value | toJson }}\n";
     let blueprint = json!({

@@ -38,19 +38,33 @@ fn a_changed_installation_reaches_those_that_import_from_it() {
     let question = applied(vec![installation(MOCK, "db", &["size"], &json!("second"))]);
     let plan = site.plan(&question);
     let found = lines(&plan.changes);
-    for line in ["Change Installation/db", "Change Installation/db > Execution/db"] {
+    for line in [
+        "Change Installation/db",
+        "Change Installation/db > Execution/db",
+    ] {
         assert!(found.contains(&line.to_owned()), "{found:#?}");
     }
-    let deployed: Vec<_> = found.iter().filter(|line| line.starts_with("Deploy")).collect();
+    let deployed: Vec<_> = found
+        .iter()
+        .filter(|line| line.starts_with("Deploy"))
+        .collect();
     assert!(deployed[0].contains("Installation/db >"), "{found:#?}");
     assert!(deployed[1].contains("Installation/api >"), "{found:#?}");
     assert_eq!(deployed.len(), 2);
     let because = plan.changes.iter().map(|change| change.because.as_deref());
-    assert!(because.clone().all(|because| because == Some("Installation/db")), "{plan:#?}");
+    assert!(
+        because
+            .clone()
+            .all(|because| because == Some("Installation/db")),
+        "{plan:#?}"
+    );
     assert_eq!(plan.blast_radius.items, 2);
     let reached: Vec<_> = plan.blast_radius.installations.iter().collect();
     assert_eq!(reached, ["default/api", "default/db"]);
-    assert!(plan.problems.is_empty() && plan.unknown.is_empty(), "{plan:#?}");
+    assert!(
+        plan.problems.is_empty() && plan.unknown.is_empty(),
+        "{plan:#?}"
+    );
     let carried_out = site.make(&question);
     assert_eq!(plan.changes, carried_out);
 }
@@ -67,7 +81,11 @@ fn values_that_landform_passes_on_are_not_in_a_plan() {
     assert_eq!(own[0].diff[0].to, Some(json!("canary")));
     assert!(others.len() >= 4, "{plan:#?}");
     assert!(!serde_json::to_string(&others).unwrap().contains("canary"));
-    assert!(others.iter().all(|change| change.because.as_deref() == Some("DataObject/size")));
+    assert!(
+        others
+            .iter()
+            .all(|change| change.because.as_deref() == Some("DataObject/size"))
+    );
 }
 
 #[test]
@@ -89,7 +107,10 @@ fn a_new_installation_is_told_with_names_that_hold() {
     assert_eq!(plan.changes, site.make(&question));
     let text = render::plan(&plan, render::Colours::None);
     assert!(text.contains("+ create Installation/web"), "{text}");
-    assert!(text.contains(" 0 to change, 0 to delete, 1 to deploy."), "{text}");
+    assert!(
+        text.contains(" 0 to change, 0 to delete, 1 to deploy."),
+        "{text}"
+    );
 }
 
 #[test]
@@ -98,7 +119,10 @@ fn i31_a_deletion_that_a_sibling_blocks_is_a_problem() {
     let plan = site.plan(&deleted("Installation", "db"));
     assert!(has(&plan, Action::Delete, "Installation/db"), "{plan:#?}");
     assert_eq!(plan.count(Action::Remove), 0);
-    let problem = plan.problems.iter().find(|problem| problem.object.name == "db");
+    let problem = plan
+        .problems
+        .iter()
+        .find(|problem| problem.object.name == "db");
     assert!(problem.unwrap().message.contains("api"), "{plan:#?}");
 }
 
@@ -108,13 +132,19 @@ fn a_deletion_that_nothing_blocks_removes_what_was_deployed() {
     let question = deleted("Installation", "api");
     let plan = site.plan(&question);
     assert_eq!(plan.count(Action::Remove), 1);
-    assert!(has(&plan, Action::Delete, "Installation/api > Execution/api"), "{plan:#?}");
+    assert!(
+        has(&plan, Action::Delete, "Installation/api > Execution/api"),
+        "{plan:#?}"
+    );
     let place = |action, path: &[&str]| {
         let mut changes = plan.changes.iter();
         let found = changes.find(|change| change.action == action && change.object.path == path);
         found.unwrap().order
     };
-    let removed = plan.changes.iter().find(|change| change.action == Action::Remove);
+    let removed = plan
+        .changes
+        .iter()
+        .find(|change| change.action == Action::Remove);
     assert!(removed.unwrap().order < place(Action::Delete, &["Installation/api"]));
     assert_eq!(plan.changes, site.make(&question));
 }
@@ -128,21 +158,34 @@ fn a_broken_blueprint_is_a_problem_in_the_words_of_its_status() {
     let plan = site.plan(&question);
     site.make(&question);
     let name = "default/db";
-    let found = site.get("installations.landscaper.gardener.cloud", name).unwrap();
-    let problem = plan.problems.iter().find(|problem| problem.object.name == "db");
-    assert_eq!(json!(problem.unwrap().message), found["status"]["lastError"]["message"]);
+    let found = site
+        .get("installations.landscaper.gardener.cloud", name)
+        .unwrap();
+    let problem = plan
+        .problems
+        .iter()
+        .find(|problem| problem.object.name == "db");
+    assert_eq!(
+        json!(problem.unwrap().message),
+        found["status"]["lastError"]["message"]
+    );
 }
 
 #[test]
 fn what_the_api_would_refuse_is_a_problem() {
     let site = shop();
-    let unknown = json!({"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": {"name": "x"}});
+    let unknown =
+        json!({"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": {"name": "x"}});
     let mut wrong = data("a", json!(1));
     wrong["metadata"]["name"] = json!("Not A Name");
     let plan = site.plan(&applied(vec![unknown, wrong]));
     assert!(!plan.has_changes());
     assert_eq!(plan.problems.len(), 2, "{plan:#?}");
-    assert!(plan.problems[0].message.contains("doesn't know the kind Thing"));
+    assert!(
+        plan.problems[0]
+            .message
+            .contains("doesn't know the kind Thing")
+    );
 }
 
 #[test]
@@ -156,7 +199,10 @@ fn what_only_a_run_can_tell_is_unknown_for_all_that_wait_for_it() {
     let unknown = &plan.unknown[0];
     assert_eq!(unknown.before.path.last().unwrap(), "DeployItem/item-…");
     assert_eq!(unknown.affects.len(), 1, "{plan:#?}");
-    assert!(unknown.affects[0].starts_with("Installation/api ("), "{plan:#?}");
+    assert!(
+        unknown.affects[0].starts_with("Installation/api ("),
+        "{plan:#?}"
+    );
     assert!(plan.problems.is_empty(), "{plan:#?}");
 }
 
@@ -170,7 +216,10 @@ fn exports_of_before_are_assumed_and_said_to_be() {
     assert_eq!(site.phase("api"), "Succeeded");
     let plan = site.plan(&applied(vec![installation(OUTSIDE, "db", &[], &json!(2))]));
     assert_eq!(plan.assumed.len(), 1, "{plan:#?}");
-    assert!(plan.assumed[0].what.contains("exported before: value"), "{plan:#?}");
+    assert!(
+        plan.assumed[0].what.contains("exported before: value"),
+        "{plan:#?}"
+    );
     assert_eq!(plan.count(Action::Deploy), 1, "{plan:#?}");
     assert!(plan.unknown.is_empty(), "{plan:#?}");
 }
@@ -178,9 +227,17 @@ fn exports_of_before_are_assumed_and_said_to_be() {
 #[test]
 fn a_missing_import_is_a_problem_that_names_it() {
     let site = Site::new();
-    let plan = site.plan(&applied(vec![installation(MOCK, "api", &["nowhere"], &json!(1))]));
+    let plan = site.plan(&applied(vec![installation(
+        MOCK,
+        "api",
+        &["nowhere"],
+        &json!(1),
+    )]));
     assert!(has(&plan, Action::Create, "Installation/api"), "{plan:#?}");
-    let problem = plan.problems.iter().find(|problem| problem.object.name == "api");
+    let problem = plan
+        .problems
+        .iter()
+        .find(|problem| problem.object.name == "api");
     assert!(problem.unwrap().message.contains("nowhere"), "{plan:#?}");
 }
 
@@ -212,5 +269,34 @@ fn what_was_begun_before_is_no_part_of_the_change() {
     assert_eq!(lines(&plan.changes), ["Create DataObject/fresh"]);
     let under_way = lines(&plan.already_under_way);
     assert_eq!(under_way.len(), 1, "{under_way:#?}");
-    assert!(under_way[0].starts_with("Deploy Installation/slow >"), "{under_way:#?}");
+    assert!(
+        under_way[0].starts_with("Deploy Installation/slow >"),
+        "{under_way:#?}"
+    );
+}
+
+#[test]
+fn a_plan_reads_well() {
+    let site = shop();
+    let mut db = installation(MOCK, "db", &["size"], &json!("second"));
+    db["metadata"]["labels"] = json!({"tier": "data"});
+    let plan = site.plan(&applied(vec![
+        db,
+        installation(OUTSIDE, "mail", &["api"], &json!(1)),
+    ]));
+    let text = render::plan(&plan, render::Colours::None);
+    for piece in [
+        "In this order:\n   1 ~ change Installation/db  in default\n",
+        "         metadata.labels.tier: \"data\"\n",
+        "~ change Installation/db > Execution/db  in default  because of Installation/db\n",
+        "+ create Installation/mail > Execution/mail > DeployItem/item-…  in default",
+        "Can't be known before:\n  - Installation/mail > Execution/mail > DeployItem/item-…: what it exports",
+        "installations: default/api, default/db, default/mail; namespaces: default.\n",
+        "; 1 can't be known before.\n",
+    ] {
+        assert!(text.contains(piece), "{piece:?} is missing in:\n{text}");
+    }
+    let coloured = render::plan(&plan, render::Colours::Ansi);
+    assert!(coloured.contains("\u{1b}[33m~ change Installation/db\u{1b}[0m"));
+    assert_eq!(text.matches('\u{1b}').count(), 0);
 }

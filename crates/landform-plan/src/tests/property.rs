@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use super::harness::{Site, data, installation, named};
-use crate::{Change, Question};
+use crate::{Action, Change, Question};
 
 const MOCK: &str = "landscaper.gardener.cloud/mock";
 /// Says how many cases to try; a few when it isn't set.
@@ -48,15 +48,20 @@ enum Edit {
 
 fn product() -> impl Strategy<Value = Product> {
     let some = || proptest::collection::btree_set(0..MOST, 0..3);
-    (some(), some(), 0..3_u8, any::<bool>(), proptest::bool::weighted(0.1)).prop_map(
-        |(data, products, constant, nested, fails)| Product {
+    (
+        some(),
+        some(),
+        0..3_u8,
+        any::<bool>(),
+        proptest::bool::weighted(0.1),
+    )
+        .prop_map(|(data, products, constant, nested, fails)| Product {
             data,
             products,
             constant,
             nested,
             fails,
-        },
-    )
+        })
 }
 
 fn landscape() -> impl Strategy<Value = Landscape> {
@@ -175,10 +180,51 @@ fn told(changes: &[Change]) -> BTreeSet<String> {
     let changes = changes.iter();
     changes
         .map(|change| {
-            let fields: Vec<_> = change.diff.iter().map(|field| format!("{field:?}")).collect();
-            format!("{} {fields:?} {:?}", super::harness::line(change), change.because)
+            let fields: Vec<_> = change
+                .diff
+                .iter()
+                .map(|field| format!("{field:?}"))
+                .collect();
+            format!(
+                "{} {fields:?} {:?}",
+                super::harness::line(change),
+                change.because
+            )
         })
         .collect()
+}
+
+#[test]
+fn generated_landscapes_come_up_and_their_changes_reach_far() {
+    let product = |products: &[usize], nested| Product {
+        data: [0].into(),
+        products: products.iter().copied().collect(),
+        constant: 1,
+        nested,
+        fails: false,
+    };
+    let mut landscape = Landscape {
+        data: vec![1],
+        products: vec![
+            product(&[], true),
+            product(&[0], false),
+            product(&[1], true),
+        ],
+    };
+    let site = Site::new();
+    site.apply(landscape.objects());
+    for at in 0..3 {
+        assert_eq!(site.phase(&format!("product{at}")), "Succeeded");
+    }
+    let question = landscape.edit(&Edit::Constant(0, 2));
+    let plan = site.plan(&question);
+    assert_eq!(plan.count(Action::Deploy), 3, "{plan:#?}");
+    assert_eq!(plan.changes, site.make(&question));
+    let question = landscape.edit(&Edit::Add(product(&[2], true)));
+    let plan = site.plan(&question);
+    assert_eq!(plan.count(Action::Deploy), 1, "{plan:#?}");
+    assert_eq!(plan.changes, site.make(&question));
+    assert_eq!(site.phase("product3"), "Succeeded");
 }
 
 #[test]
