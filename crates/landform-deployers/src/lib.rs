@@ -7,6 +7,7 @@
 
 pub mod command;
 mod deployer;
+pub mod foresee;
 mod items;
 mod local;
 pub mod logs;

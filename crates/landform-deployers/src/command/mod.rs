@@ -19,6 +19,7 @@ use futures::future::BoxFuture;
 use landform_api::landscaper::report::ErrorCode;
 use serde_json::{Map, Value, json};
 
+use crate::foresee::Foreseen;
 use crate::local::is_inside;
 use crate::{DeployError, Deployed, Deployer, Job, ResolvedTarget};
 use config::Configuration;
@@ -62,6 +63,14 @@ impl<C> Bounds<C> {
         let left = self.left.saturating_sub(margin);
         configured.map_or(left, |configured| configured.min(left))
     }
+}
+
+/// Checks a configuration for a plan. What a command exports is known when it has run, not before.
+///
+/// # Errors
+/// Which field of the configuration is wrong.
+pub(crate) fn foresee(config: Option<&Value>) -> Result<Foreseen, DeployError> {
+    Configuration::read(config, None).map(|_| Foreseen::default())
 }
 
 impl CommandDeployer {
