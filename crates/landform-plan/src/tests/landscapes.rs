@@ -288,7 +288,8 @@ fn a_plan_reads_well() {
     for piece in [
         "In this order:\n   1 ~ change Installation/db  in default\n",
         "         metadata.labels.tier: \"data\"\n",
-        "~ change Installation/db > Execution/db  in default  because of Installation/db\n",
+        "~ change Installation/db > Execution/db  in default\n",
+        "~ change Installation/api > Execution/api  in default  because of Installation/db\n",
         "+ create Installation/mail > Execution/mail > DeployItem/item-…  in default",
         "Can't be known before:\n  - Installation/mail > Execution/mail > DeployItem/item-…: what it exports",
         "installations: default/api, default/db, default/mail; namespaces: default.\n",
