@@ -113,10 +113,11 @@ fn get_watches_until_nobody_reads() {
 #[test]
 fn a_reader_who_has_seen_enough_is_no_error() {
     let server = with_maps();
-    let many: String = (0..400)
+    let many: String = (0..100)
         .map(|n| config_map(&format!("more-{n}"), "a", &[]))
         .collect();
-    server.apply(&many);
+    let file = server.file("many.yaml", &many);
+    landform_ok(&server, &["apply", "-f", &file]);
     let script = r#""$1" get cm -o json | head -n 1; "$1" get cm -w | head -n 1"#;
     let mut shell = server.client("bash");
     shell.args(["-e", "-o", "pipefail", "-c", script, "sh"]);
@@ -216,4 +217,23 @@ fn colours_are_only_where_they_are_wanted() {
     assert!(!colours(&["get", "ns"], false), "stdout is no terminal");
     assert!(colours(&["get", "ns", "--color", "always"], true));
     assert!(!colours(&["get", "ns", "--color=never"], false));
+}
+
+#[test]
+fn on_a_terminal_phases_have_colours_unless_no_color_is_set() {
+    let server = with_maps();
+    let on_terminal = |no_color: &str| {
+        let mut command = server.client("script");
+        let line = format!("{} get ns", landform().display());
+        command.args(["-q", "-e", "-c", &line, "/dev/null"]);
+        let finished = run(command.env("NO_COLOR", no_color).env("TERM", "xterm"));
+        assert!(finished.status.success(), "{}", finished.report());
+        finished.stdout
+    };
+    assert_contains(&on_terminal(""), &["\x1b[32mActive\x1b[0m"]);
+    let plain = on_terminal("1");
+    assert!(
+        plain.contains("Active") && !plain.contains('\x1b'),
+        "{plain:?}"
+    );
 }
