@@ -7,8 +7,10 @@
 
 pub mod command;
 mod deployer;
+pub mod foresee;
 mod items;
 mod local;
+pub mod logs;
 pub mod manifest;
 pub mod mock;
 pub mod process;

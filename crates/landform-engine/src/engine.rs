@@ -60,9 +60,19 @@ impl Builder {
     /// Has kinds reconciled by hooks, as objects of the kind `Reconciler` say. That kind must have been
     /// [installed](crate::hooks::install).
     #[must_use]
-    pub fn hooks(mut self) -> Self {
+    pub fn hooks(self) -> Self {
+        self.hooks_by(|engine| Arc::new(engine.clone()))
+    }
+
+    /// The same, but what Reconcilers ask for goes to the registry that is made here: a plan must not call
+    /// any hook.
+    #[must_use]
+    pub fn hooks_by(
+        mut self,
+        registry: impl FnOnce(&Engine) -> Arc<dyn Registry> + Send + 'static,
+    ) -> Self {
         self.reconcilers.push(Box::new(|engine| {
-            Arc::new(ReconcilerController::new(Arc::new(engine.clone())))
+            Arc::new(ReconcilerController::new(registry(engine)))
         }));
         self
     }

@@ -5,8 +5,10 @@
 //! | (empty) | the engine at a glance: runs, kinds |
 //! | `objects?kind=&namespace=&state=&limit=` | objects and what each is doing |
 //! | `objects/GROUP/KIND/NAMESPACE/NAME` | one object; `core` is the core group, `-` is no namespace |
+//! | `graph?kind=&namespace=&limit=` | which object refers to which |
 //! | `trace?limit=` | what happened last, newest first |
 //! | `trace/GROUP/KIND/NAMESPACE/NAME?limit=` | what happened to one object |
+//! | POST `reconcile/GROUP/KIND/NAMESPACE/NAME` | asks for a run of one object |
 
 use std::sync::Arc;
 
@@ -53,6 +55,18 @@ impl Engine {
                     object.map(|object| described("EngineObject", &object))
                 }
             },
+            ["graph"] => {
+                let filter = Filter {
+                    kind: query("kind"),
+                    namespace: query("namespace"),
+                    state: None,
+                    limit: limit(query)?,
+                };
+                let (edges, more) = self.references(filter).await?;
+                Some(json!({
+                    "apiVersion": API_VERSION, "kind": "EngineGraph", "items": edges, "more": more,
+                }))
+            }
             ["trace", rest @ ..] => {
                 let key = key_of(rest);
                 if key.is_none() && !rest.is_empty() {
@@ -64,6 +78,34 @@ impl Engine {
             }
             _ => None,
         })
+    }
+
+    /// Answers what is POSTed to a path below the engine's; `None` when that is not possible there.
+    ///
+    /// # Errors
+    /// When the engine doesn't reconcile the object, or has stopped.
+    pub async fn asked(&self, path: &[&str]) -> Result<Option<Value>, ReadError> {
+        let ["reconcile", rest @ ..] = path else {
+            return Ok(None);
+        };
+        let Some(key) = key_of(rest) else {
+            return Ok(None);
+        };
+        let summary = self.summary().await?;
+        let reconciled = summary.kinds.iter().any(|kind| {
+            kind.reconciled && kind.kind == key.kind.kind && kind.group == key.kind.group
+        });
+        if !reconciled {
+            let kind = &key.kind.kind;
+            let message = format!("nothing reconciles the kind {kind} here");
+            return Err(ReadError::BadQuestion(message));
+        }
+        let Some(object) = self.object(key.clone()).await? else {
+            let message = format!("the engine has not seen {}/{}", key.kind.kind, key.name);
+            return Err(ReadError::BadQuestion(message));
+        };
+        self.ask(key);
+        Ok(Some(described("EngineObject", &object)))
     }
 
     async fn read_objects(

@@ -349,7 +349,7 @@ impl Driver {
     }
 }
 
-fn name_of(key: &Key) -> NameView {
+pub(crate) fn name_of(key: &Key) -> NameView {
     let GroupKind { group, kind } = (*key.kind).clone();
     NameView {
         group,

@@ -77,6 +77,13 @@ pub enum Wait<K> {
 }
 
 impl<K: ObjectKey> Scheduler<K> {
+    /// What an object refers to, whether that exists or not.
+    pub fn refs<'a>(&'a self, key: &K) -> impl Iterator<Item = &'a K> {
+        let node = self.graph.find(key);
+        let refs = node.into_iter().flat_map(|node| self.graph.refs(node));
+        refs.filter_map(|node| self.graph.key(node))
+    }
+
     /// Where an object stands; none when it doesn't exist.
     #[must_use]
     pub fn status(&self, key: &K) -> Option<Status<K>> {

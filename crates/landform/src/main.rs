@@ -7,16 +7,29 @@
 )]
 
 mod app_type;
+mod apply;
 mod blueprint;
 mod catalog;
 mod client;
 mod data_dir;
 mod delete;
+mod describe;
+mod edit;
 mod engine;
+mod events;
+mod exit;
+mod get;
 mod logging;
+mod logs;
+mod operate;
+mod output;
 mod reference;
 mod serve;
+mod shell;
 mod store;
+mod top;
+mod trace;
+mod wait;
 
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
@@ -33,7 +46,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     name = "landform",
     version,
     about = "One control plane in one binary: declare what should exist, over the Kubernetes API",
-    propagate_version = true
+    propagate_version = true,
+    after_help = exit::HELP
 )]
 struct Cli {
     #[command(subcommand)]
@@ -44,6 +58,32 @@ struct Cli {
 enum Command {
     /// Runs the API server until it is told to stop (SIGTERM or Ctrl-C).
     Serve(serve::ServeArgs),
+    /// Creates and changes objects as files want them.
+    Apply(apply::ApplyArgs),
+    /// Shows what `apply` would change; exits with 2 when that is something.
+    Diff(apply::diff::DiffArgs),
+    /// Lists objects, or shows them as they are.
+    Get(get::GetArgs),
+    /// Shows an object for people: its errors, what it waits for, its events.
+    Describe(describe::DescribeArgs),
+    /// Waits until objects are as they should be.
+    Wait(wait::WaitArgs),
+    /// Shows what was reported about objects.
+    Events(events::EventsArgs),
+    /// Shows what processes and commands have written.
+    Logs(logs::LogsArgs),
+    /// Opens an object in an editor, and writes back what was changed.
+    Edit(edit::EditArgs),
+    /// Asks for an object to be compared with what it should be, now.
+    Reconcile(operate::ReconcileArgs),
+    /// Tries again what has failed.
+    Retry(operate::RetryArgs),
+    /// Stops what an installation, execution or deploy item is doing.
+    Abort(operate::AbortArgs),
+    /// Shows what the engine does, as it happens.
+    Trace(trace::TraceArgs),
+    /// Shows what runs, what waits on whom, and how much gets done.
+    Top(top::TopArgs),
     /// Deletes an object and what depends on it, after showing what that is.
     Delete(delete::DeleteArgs),
     /// Lets an app type with manual upgrades go to a version.
@@ -64,11 +104,40 @@ enum Command {
     /// Looks after the data on disk: check, backup, restore, compact.
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Writes a script with which a shell completes commands.
+    Completion(shell::CompletionArgs),
+    /// Writes the manual page.
+    Man(shell::ManArgs),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(told) => {
+            // Help and version are told this way, too. Nobody to read them is no error.
+            let _ = told.print();
+            return if told.use_stderr() {
+                exit::usage()
+            } else {
+                exit::OK
+            };
+        }
+    };
+    let result = match cli.command {
         Command::Serve(args) => serve::run(args),
+        Command::Apply(args) => apply::run(args),
+        Command::Diff(args) => apply::diff::run(args),
+        Command::Get(args) => get::run(args),
+        Command::Describe(args) => describe::run(args),
+        Command::Wait(args) => wait::run(args),
+        Command::Events(args) => events::run(args),
+        Command::Logs(args) => logs::run(args),
+        Command::Edit(args) => edit::run(args),
+        Command::Reconcile(args) => operate::reconcile(args),
+        Command::Retry(args) => operate::retry(args),
+        Command::Abort(args) => operate::abort(args),
+        Command::Trace(args) => trace::run(args),
+        Command::Top(args) => top::run(args),
         Command::Delete(args) => delete::run(args),
         Command::Approve(args) => app_type::approve(args),
         Command::Rollback(args) => app_type::rollback(args),
@@ -77,21 +146,34 @@ fn main() -> ExitCode {
         Command::Catalog(command) => catalog::run(command),
         Command::Reference => reference::run(),
         Command::Store(command) => store::run(command),
+        Command::Completion(args) => shell::completion(args),
+        Command::Man(args) => shell::man(args),
     };
     match result {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {}", chain(&*error));
-            ExitCode::FAILURE
+            if error.is::<exit::Usage>() {
+                exit::usage()
+            } else {
+                exit::FAILED
+            }
         }
     }
 }
 
 /// Prints a text that may be long. Whoever reads it may have seen enough, as `head` does: that is no error.
 fn say(text: &str) -> Result<(), AnyError> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
+    say_open(text).map(drop)
+}
+
+/// As [`say`], at once; false when nobody reads any more.
+fn say_open(text: &str) -> Result<bool, AnyError> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Ok(()) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -5,7 +5,8 @@
 //!    parent, by what they export, by what they import and by execution, without a list.
 //! 2. [`installation`] and [`execution`] are the reconcilers: `observe` reads what the decision may see,
 //!    `landform_decide` decides, `act` carries out. [`blueprints`] are kept after they were read once.
-//! 3. [`objects`] reads and writes the kinds that both need; [`report`] is what a status tells people.
+//! 3. [`objects`] reads and writes the kinds that both need; [`report`] is what a status tells people; [`rename`]
+//!    is what happens first when one has another name than before.
 //!
 //! # Expected flow
 //! An installation refers to what it imports, and provides what it exports, so the engine runs it after its
@@ -26,6 +27,7 @@ mod facts;
 mod index;
 mod installation;
 mod objects;
+mod rename;
 mod report;
 
 use std::sync::Arc;

@@ -96,6 +96,30 @@ impl Objects {
         self.write(kind, read, &wanted).await
     }
 
+    /// Gives an object another name. One that is gone is no error: it was renamed before.
+    pub(super) async fn rename(&self, kind: &str, from: &str, to: &str) -> Result<(), Failure> {
+        let body = json!({"apiVersion": "landform.dev/v1alpha1", "kind": "Rename", "name": to});
+        let path = format!(
+            "/apis/{API_VERSION}/namespaces/{}/{}s/{from}/rename",
+            self.namespace,
+            kind.to_lowercase()
+        );
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(body.to_string().into_bytes())
+            .map_err(|error| Failure::Invalid(error.to_string()))?;
+        match self.client.request::<Value>(request).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
+                Err(Failure::Invalid(format!(
+                    "the {kind} {from} must be called {to} now, and another {kind} has that name: delete it, or rename back"
+                )))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Deletes the very object that was read; one that is gone is no error.
     pub(super) async fn delete(&self, kind: &str, read: &ObjectMeta) -> Result<(), Failure> {
         let parameters = DeleteParams {

@@ -19,6 +19,7 @@ use futures::future::BoxFuture;
 use landform_api::landscaper::report::ErrorCode;
 use serde_json::{Map, Value, json};
 
+use crate::foresee::Foreseen;
 use crate::local::is_inside;
 use crate::{DeployError, Deployed, Deployer, Job, ResolvedTarget};
 use config::Configuration;
@@ -62,6 +63,14 @@ impl<C> Bounds<C> {
         let left = self.left.saturating_sub(margin);
         configured.map_or(left, |configured| configured.min(left))
     }
+}
+
+/// Checks a configuration for a plan. What a command exports is known when it has run, not before.
+///
+/// # Errors
+/// Which field of the configuration is wrong.
+pub(crate) fn foresee(config: Option<&Value>) -> Result<Foreseen, DeployError> {
+    Configuration::read(config, None).map(|_| Foreseen::default())
 }
 
 impl CommandDeployer {
@@ -197,6 +206,9 @@ async fn execute(
         Err(RunError::Record(error)) => return Err(not_written(error).into()),
         Err(RunError::Kill(error)) => return Err(error.into()),
     };
+    if let Ended::Itself(_, output) | Ended::TooLate(output) = &ended {
+        workspace.keep_output(output);
+    }
     let with_output = |how: String, output: String| {
         let colon = if output.is_empty() { "" } else { ": " };
         format!("the command {how}{colon}{output}")

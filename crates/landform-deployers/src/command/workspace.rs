@@ -6,6 +6,7 @@
 //! | `state/` | whatever the command wants to find again |
 //! | `run/` | imports, exports and target of the last run |
 //! | `next.json` | a command that is about to be started |
+//! | `output.log` | the end of what the last run wrote, without secrets; `output.log.1` that of the run before |
 //! | `deployed.json` | the command that was started last: the removal runs it |
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use crate::DeployError;
 use crate::local::{
     Group, Mark, StartLock, environment, private_directory, write_all, write_atomically,
 };
+use crate::logs::COMMAND_OUTPUT;
 
 /// Exports may be so long.
 const EXPORT_BYTES: u64 = 1 << 20;
@@ -80,6 +82,17 @@ impl Workspace {
     /// It was started.
     pub(crate) fn started(&self) -> io::Result<()> {
         fs::rename(self.path("next.json"), self.path("deployed.json"))
+    }
+
+    /// Keeps the end of what a run wrote, for people. A run doesn't fail for it.
+    pub(crate) fn keep_output(&self, output: &str) {
+        let file = self.path(COMMAND_OUTPUT);
+        let _ = fs::rename(&file, self.path(&format!("{COMMAND_OUTPUT}.1")));
+        let end = if output.is_empty() { "" } else { "\n" };
+        let text = format!("{output}{end}");
+        if let Err(error) = write_atomically(&file, text.as_bytes(), 0o600) {
+            tracing::warn!(item = self.uid, %error, "the output of a command can't be kept");
+        }
     }
 
     /// It can't be started.

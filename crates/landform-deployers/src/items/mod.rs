@@ -38,6 +38,8 @@ const IDENTITY: &str = "landform";
 /// Reconciles deploy items of all types.
 pub struct DeployItems {
     deployers: BTreeMap<String, Arc<dyn Deployer>>,
+    /// Has the items of all other types; none when these are deployed elsewhere.
+    others: Option<Arc<dyn Deployer>>,
     wake: Wake,
     siblings: Arc<Siblings>,
 }
@@ -48,6 +50,7 @@ impl DeployItems {
     pub fn new() -> Self {
         Self {
             deployers: BTreeMap::new(),
+            others: None,
             wake: Wake::default(),
             siblings: Arc::default(),
         }
@@ -59,6 +62,17 @@ impl DeployItems {
         let kind = deployer.kind().to_owned();
         self.deployers.insert(kind, Arc::new(deployer));
         self
+    }
+
+    /// Items of all types that nobody has are deployed by this one, whatever its own type is.
+    #[must_use]
+    pub fn otherwise(mut self, deployer: impl Deployer) -> Self {
+        self.others = Some(Arc::new(deployer));
+        self
+    }
+
+    fn deployer(&self, kind: &str) -> Option<&Arc<dyn Deployer>> {
+        self.deployers.get(kind).or(self.others.as_ref())
     }
 
     /// What deployers ask for calls with; to be connected with the engine when that has started.
@@ -82,7 +96,7 @@ impl Reconciler for DeployItems {
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(async move {
             let item = observe::Item::read(context)?;
-            let deployer = self.deployers.get(&item.object.spec.kind);
+            let deployer = self.deployer(&item.object.spec.kind);
             let needed_by = self.siblings.dependents(context.object());
             let seen = observe::observed(context.now_ms(), &item, deployer.is_some(), needed_by);
             let seen = Observed {
@@ -179,7 +193,7 @@ impl Reconciler for DeployItems {
         let Ok(item) = observe::Item::of(object, None) else {
             return false;
         };
-        let deployer = self.deployers.get(&item.object.spec.kind);
+        let deployer = self.deployer(&item.object.spec.kind);
         if item.object.spec.target.is_some() || deployer.is_some_and(|deployer| deployer.keeps()) {
             return false;
         }

@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 
 use super::config::{Configuration, Export};
 use super::record::Item;
+use crate::DeployError;
+use crate::foresee::{Foreseen, Foresight};
 
 /// A file may be so long.
 const FILE_BYTES: u64 = 1 << 20;
@@ -60,4 +62,24 @@ fn from_file(path: &Path, select: Option<&JsonPath>) -> Result<Value, String> {
 fn one(select: &JsonPath, document: &Value) -> Result<Value, String> {
     let found = select.first(document).cloned();
     found.ok_or_else(|| "the path leads to nothing".to_owned())
+}
+
+/// What of it stands in the configuration already.
+///
+/// # Errors
+/// Which field of the configuration is wrong.
+pub(crate) fn foresee(config: Option<&Value>) -> Result<Foreseen, DeployError> {
+    let configuration = Configuration::read(config)?;
+    let exports = configuration.exports.into_iter().map(|(name, export)| {
+        let foresight = match export {
+            Export::Static(value) => Foresight::Value(value.0),
+            Export::File { path, .. } => Foresight::Later(format!("the file {path}")),
+            Export::Probe { .. } => Foresight::Later("the answer of its readiness probe".into()),
+        };
+        (name, foresight)
+    });
+    Ok(Foreseen {
+        exports: Some(exports.collect()),
+        objects: Vec::new(),
+    })
 }

@@ -36,6 +36,7 @@ use crate::{DeployError, Deployed, Deployer, Job, Kept};
 pub use access::ApiAddress;
 use access::Renew;
 use config::Configuration;
+pub(crate) use exports::foresee;
 use record::Item;
 use rollout::Slot;
 use supervisor::Notify;

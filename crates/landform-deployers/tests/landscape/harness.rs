@@ -237,7 +237,17 @@ impl Landscape {
             Ok(found) => found,
             Err(_) => {
                 let found = self.get(kind, name).await;
-                panic!("{kind} {name} is never so: {:#}", found["status"]);
+                let all = self.list("Installation").await.into_iter();
+                let all: Vec<_> = all
+                    .map(|object| {
+                        let metadata = &object["metadata"];
+                        json!([metadata["name"], metadata["annotations"], object["status"]])
+                    })
+                    .collect();
+                panic!(
+                    "{kind} {name} is never so: {:#}; all installations: {all:#?}",
+                    found["status"]
+                );
             }
         }
     }

@@ -13,4 +13,5 @@ mod errors;
 mod harness;
 mod nested;
 mod recorder;
+mod rename;
 mod secrets;

@@ -121,7 +121,7 @@ exports:
     })
 }
 
-async fn three_levels() -> Landscape {
+pub(crate) async fn three_levels() -> Landscape {
     let land = Landscape::new().await;
     land.data("number", json!(20)).await;
     land.target("here", json!({"at": "here"})).await;

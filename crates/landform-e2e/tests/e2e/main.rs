@@ -33,6 +33,10 @@ mod python_client;
 mod python_reconciler;
 mod readme;
 mod shop;
+mod verbs_apply;
+mod verbs_read;
+mod verbs_shell;
+mod verbs_work;
 
 /// A ConfigMap with one label and some data.
 fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {
@@ -74,6 +78,20 @@ spec:
         - {name: COLOR, value: blue}
         - {name: SHAPE, value: round}
 ";
+
+/// Runs the binary as a client of a server.
+fn landform_on(server: &landform_e2e::Server, arguments: &[&str]) -> landform_e2e::Finished {
+    let mut command = server.client(landform_e2e::landform());
+    landform_e2e::run(command.args(arguments))
+}
+
+/// Runs the binary, which must succeed, and returns its stdout.
+#[track_caller]
+fn landform_ok(server: &landform_e2e::Server, arguments: &[&str]) -> String {
+    let finished = landform_on(server, arguments);
+    assert!(finished.status.success(), "{}", finished.report());
+    finished.stdout
+}
 
 /// Fails with the whole text when a piece is missing.
 #[track_caller]

@@ -75,6 +75,13 @@ async fn r13_everybody_sees_who_runs_who_waits_on_whom_and_what_happened() {
     let state = |key: &str| (key == "state").then(|| "running".to_owned());
     let read = engine.read(&["objects"], &state).await.unwrap().unwrap();
     assert_eq!(read["items"].as_array().unwrap().len(), 1);
+    let read = engine.read(&["graph"], &none).await.unwrap().unwrap();
+    let edges = read["items"].as_array().unwrap();
+    assert_eq!((edges.len(), &read["more"]), (1, &json!(0)));
+    assert_eq!(
+        (&edges[0]["from"]["name"], &edges[0]["to"]["name"]),
+        (&json!("b"), &json!("a"))
+    );
     assert_eq!(engine.read(&["nothing"], &none).await.unwrap(), None);
     let wrong = |_: &str| Some("many".to_owned());
     let error = engine.read(&["trace"], &wrong).await.unwrap_err();

@@ -1,37 +1,50 @@
 //! The kind that a word means: singular, plural, short name or KIND.GROUP, as kubectl has it.
 
+use futures::future::{join_all, try_join};
+use http::Request;
 use kube::Client;
 use serde_json::Value;
 
 use crate::AnyError;
-use crate::client::get;
+use crate::client::{get, plain};
 
-/// A kind in the version that the server prefers.
+/// Both forms of discovery: everything at once, or group by group where a server is too old for that.
+const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+/// A kind in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
     pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
     pub(crate) namespaced: bool,
 }
 
 impl Kind {
-    /// Where an object is.
-    pub(crate) fn path(&self, namespace: &str, name: &str) -> String {
+    /// Where objects of the kind are: in one namespace, or (when it is empty) everywhere.
+    pub(crate) fn list_path(&self, namespace: &str) -> String {
         let root = if self.group.is_empty() {
             format!("/api/{}", self.version)
         } else {
             format!("/apis/{}/{}", self.group, self.version)
         };
-        if self.namespaced {
-            format!("{root}/namespaces/{namespace}/{}/{name}", self.plural)
+        if self.namespaced && !namespace.is_empty() {
+            format!("{root}/namespaces/{namespace}/{}", self.plural)
         } else {
-            format!("{root}/{}/{name}", self.plural)
+            format!("{root}/{}", self.plural)
         }
     }
 
-    /// Where the deletion view has it.
+    /// Where an object is.
+    pub(crate) fn path(&self, namespace: &str, name: &str) -> String {
+        format!("{}/{name}", self.list_path(namespace))
+    }
+
+    /// How views name an object.
     pub(crate) fn view_path(&self, namespace: &str, name: &str) -> String {
         let or = |text: &str, other: &str| {
             if text.is_empty() {
@@ -43,66 +56,196 @@ impl Kind {
         let (group, namespace) = (or(&self.group, "core"), or(namespace, "-"));
         format!("{group}/{}/{namespace}/{name}", self.kind)
     }
-}
 
-/// Looks for the kind, in the core group first, then group by group.
-pub(crate) async fn find(client: &Client, word: &str) -> Result<Kind, AnyError> {
-    if let Some(list) = get(client, "/api/v1").await?
-        && let Some(kind) = pick(&list, "", "v1", word)
-    {
-        return Ok(kind);
-    }
-    let groups = get(client, "/apis").await?.unwrap_or_default();
-    for group in groups["groups"].as_array().into_iter().flatten() {
-        let name = group["name"].as_str().unwrap_or_default();
-        let version = group["preferredVersion"]["version"]
-            .as_str()
-            .unwrap_or_default();
-        let list = get(client, &format!("/apis/{name}/{version}")).await?;
-        if let Some(kind) = list.and_then(|list| pick(&list, name, version, word)) {
-            return Ok(kind);
+    /// The word that names the kind in output: `configmap`, `deployment.apps`.
+    pub(crate) fn word(&self) -> String {
+        let kind = self.kind.to_lowercase();
+        if self.group.is_empty() {
+            kind
+        } else {
+            format!("{kind}.{}", self.group)
         }
     }
-    Err(format!("the server doesn't have a kind {word:?}").into())
+
+    /// Group and version as manifests write them.
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    fn is_called(&self, word: &str) -> bool {
+        let word = word.to_lowercase();
+        let names = [&self.plural, &self.singular, &self.kind];
+        let mut names = names.into_iter().chain(&self.short_names);
+        names.any(|name| name.to_lowercase() == word)
+    }
+
+    fn means(&self, word: &str) -> bool {
+        match word.split_once('.') {
+            None => self.is_called(word),
+            Some((short, group)) => {
+                let group = group.to_lowercase();
+                (group == self.group || group == format!("{}.{}", self.version, self.group))
+                    && self.is_called(short)
+            }
+        }
+    }
 }
 
-/// The resource of a list that a word means.
-fn pick(list: &Value, group: &str, version: &str, word: &str) -> Option<Kind> {
-    let word = word.to_lowercase();
-    let (short, of_group) = match word.split_once('.') {
-        Some((short, of_group)) => (short.to_owned(), Some(of_group.to_owned())),
-        None => (word, None),
-    };
-    if of_group
-        .is_some_and(|of_group| of_group != group && of_group != format!("{version}.{group}"))
-    {
-        return None;
+/// The kinds that a server has: the core group's first, each group's preferred version before others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(Vec<Kind>);
+
+impl Kinds {
+    /// Asks the server, in two requests where it knows aggregated discovery.
+    pub(crate) async fn load(client: &Client) -> Result<Self, AnyError> {
+        let ask = |path: &'static str| async move {
+            let request = Request::get(path).header("accept", AGGREGATED);
+            let answer: Result<Value, _> = client.request(request.body(Vec::new())?).await;
+            answer.map_err(plain)
+        };
+        let (core, groups) = try_join(ask("/api"), ask("/apis")).await?;
+        if core["kind"] == "APIGroupDiscoveryList" {
+            let mut kinds = aggregated(&core);
+            kinds.extend(aggregated(&groups));
+            return Ok(Self(kinds));
+        }
+        let mut versions = vec![(String::new(), "v1".to_owned())];
+        for group in list(&groups["groups"]) {
+            let preferred = text(&group["preferredVersion"]["version"]);
+            let mut all: Vec<String> = list(&group["versions"])
+                .map(|version| text(&version["version"]))
+                .collect();
+            all.sort_by_key(|version| *version != preferred);
+            let name = text(&group["name"]);
+            versions.extend(all.into_iter().map(|version| (name.clone(), version)));
+        }
+        let reads = versions.iter().map(|(group, version)| async move {
+            let path = if group.is_empty() {
+                format!("/api/{version}")
+            } else {
+                format!("/apis/{group}/{version}")
+            };
+            // A group whose server is away must not hide the others.
+            get(client, &path).await.ok().flatten().unwrap_or_default()
+        });
+        let lists = join_all(reads).await;
+        let kinds = versions.iter().zip(&lists);
+        let kinds = kinds.flat_map(|((group, version), list)| plain_list(list, group, version));
+        Ok(Self(kinds.collect()))
     }
-    let resources = list["resources"].as_array()?;
-    let text =
-        |resource: &Value, field: &str| resource[field].as_str().unwrap_or_default().to_owned();
-    let means = |resource: &&Value| {
-        let names = [
-            text(resource, "name"),
-            text(resource, "singularName"),
-            text(resource, "kind"),
-        ];
-        let shorts = resource["shortNames"].as_array().into_iter().flatten();
-        let shorts = shorts.filter_map(|name| name.as_str().map(str::to_owned));
-        !text(resource, "name").contains('/')
-            && names
-                .into_iter()
-                .chain(shorts)
-                .any(|name| name.to_lowercase() == short)
-    };
-    let found = resources.iter().find(means)?;
-    Some(Kind {
+
+    /// The kind that a word means.
+    pub(crate) fn find(&self, word: &str) -> Result<Kind, AnyError> {
+        if let Some(kind) = self.0.iter().find(|kind| kind.means(word)) {
+            return Ok(kind.clone());
+        }
+        let near = self.near(word);
+        let hint = if near.is_empty() {
+            "`landform get crd` lists the custom ones".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        Err(format!("the server doesn't have a kind {word:?}: {hint}").into())
+    }
+
+    /// The kind of a manifest.
+    pub(crate) fn of_manifest(&self, api_version: &str, kind: &str) -> Option<Kind> {
+        let mut kinds = self.0.iter();
+        let found = kinds.find(|known| known.kind == kind && known.api_version() == api_version);
+        found.cloned()
+    }
+
+    /// Kinds with a name that somebody may have wanted to write.
+    fn near(&self, word: &str) -> Vec<String> {
+        let word = word.split('.').next().unwrap_or(word).to_lowercase();
+        let limit = (word.chars().count() / 3).max(1);
+        let mut near: Vec<(usize, String)> = Vec::new();
+        for kind in &self.0 {
+            let names = [kind.plural.clone(), kind.singular.clone()];
+            let best = names.iter().map(|name| distance(&word, name)).min();
+            if let Some(best) = best.filter(|best| *best <= limit) {
+                near.push((best, kind.singular.clone()));
+            }
+        }
+        near.sort();
+        near.dedup();
+        near.into_iter().take(3).map(|(_, name)| name).collect()
+    }
+}
+
+/// The kind that a word means, when nothing else is asked of discovery.
+pub(crate) async fn find(client: &Client, word: &str) -> Result<Kind, AnyError> {
+    Kinds::load(client).await?.find(word)
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The kinds of an aggregated answer.
+fn aggregated(answer: &Value) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    for group in list(&answer["items"]) {
+        for version in list(&group["versions"]) {
+            for resource in list(&version["resources"]) {
+                if !list(&resource["verbs"]).any(|verb| verb == "get") {
+                    continue;
+                }
+                kinds.push(Kind {
+                    group: text(&group["metadata"]["name"]),
+                    version: text(&version["version"]),
+                    kind: text(&resource["responseKind"]["kind"]),
+                    plural: text(&resource["resource"]),
+                    singular: text(&resource["singularResource"]),
+                    short_names: list(&resource["shortNames"]).map(text).collect(),
+                    namespaced: resource["scope"] == "Namespaced",
+                });
+            }
+        }
+    }
+    kinds
+}
+
+/// The kinds of one group and version.
+fn plain_list(answer: &Value, group: &str, version: &str) -> Vec<Kind> {
+    let resources = list(&answer["resources"]);
+    let whole = resources.filter(|resource| !text(&resource["name"]).contains('/'));
+    let kinds = whole.map(|resource| Kind {
         group: group.to_owned(),
         version: version.to_owned(),
-        kind: text(found, "kind"),
-        plural: text(found, "name"),
-        namespaced: found["namespaced"].as_bool().unwrap_or(false),
-    })
+        kind: text(&resource["kind"]),
+        plural: text(&resource["name"]),
+        singular: text(&resource["singularName"]),
+        short_names: list(&resource["shortNames"]).map(text).collect(),
+        namespaced: resource["namespaced"].as_bool().unwrap_or(false),
+    });
+    kinds.collect()
+}
+
+/// How many letters must be changed, added or left out to come from one word to the other.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (at, letter) in left.chars().enumerate() {
+        let mut next = vec![at + 1];
+        for (column, other) in right.iter().enumerate() {
+            let above = row.get(column + 1).copied().unwrap_or_default() + 1;
+            let before = next.last().copied().unwrap_or_default() + 1;
+            let changed =
+                row.get(column).copied().unwrap_or_default() + usize::from(letter != *other);
+            next.push(above.min(before).min(changed));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -110,13 +253,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn a_word_means_a_kind_as_kubectl_reads_it() {
+    fn kinds() -> Kinds {
         let list = json!({"resources": [
             {"name": "deployments/scale", "singularName": "", "kind": "Scale", "namespaced": true},
             {"name": "deployments", "singularName": "deployment", "kind": "Deployment",
              "namespaced": true, "shortNames": ["deploy"]},
         ]});
+        Kinds(plain_list(&list, "apps", "v1"))
+    }
+
+    #[test]
+    fn a_word_means_a_kind_as_kubectl_reads_it() {
         for (word, found) in [
             ("deployment", true),
             ("Deployment", true),
@@ -128,13 +275,40 @@ mod tests {
             ("scale", false),
             ("depl", false),
         ] {
-            assert_eq!(pick(&list, "apps", "v1", word).is_some(), found, "{word}");
+            assert_eq!(kinds().find(word).is_ok(), found, "{word}");
         }
-        let kind = pick(&list, "apps", "v1", "deploy").unwrap();
+        let kind = kinds().find("deploy").unwrap();
         assert_eq!(
             kind.path("team", "web"),
             "/apis/apps/v1/namespaces/team/deployments/web"
         );
+        assert_eq!(kind.list_path(""), "/apis/apps/v1/deployments");
         assert_eq!(kind.view_path("team", "web"), "apps/Deployment/team/web");
+        assert_eq!(kinds().of_manifest("apps/v1", "Deployment"), Some(kind));
+        assert_eq!(kinds().of_manifest("apps/v2", "Deployment"), None);
+    }
+
+    #[test]
+    fn an_aggregated_answer_says_the_same() {
+        let answer = json!({"kind": "APIGroupDiscoveryList", "items": [{
+            "metadata": {"name": "apps"},
+            "versions": [{"version": "v1", "resources": [
+                {"resource": "deployments", "singularResource": "deployment", "scope": "Namespaced",
+                 "responseKind": {"kind": "Deployment"}, "shortNames": ["deploy"], "verbs": ["get"]},
+                {"resource": "reviews", "singularResource": "review", "scope": "Cluster",
+                 "responseKind": {"kind": "Review"}, "verbs": ["create"]},
+            ]}],
+        }]});
+        assert_eq!(aggregated(&answer), kinds().0);
+    }
+
+    #[test]
+    fn a_word_with_a_slip_is_answered_with_what_was_meant() {
+        let error = kinds().find("deploymnet").unwrap_err().to_string();
+        assert!(error.ends_with("did you mean deployment?"), "{error}");
+        let error = kinds().find("zebra").unwrap_err().to_string();
+        assert!(error.contains("landform get crd"), "{error}");
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

@@ -1,10 +1,13 @@
 //! The server as commands see it: a kubeconfig like any client's, and plain requests.
 //!
-//! `kind.rs` finds the kind that a word means, as kubectl reads it.
+//! `kind.rs` finds the kind that a word means, as kubectl reads it; `object.rs` the objects that a command line
+//! names, in words or in files.
 
 pub(crate) mod kind;
+pub(crate) mod object;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::Args;
 use http::Request;
@@ -45,6 +48,8 @@ impl ClientArgs {
         if let Some(namespace) = &self.namespace {
             config.default_namespace.clone_from(namespace);
         }
+        // The first one counts: a command speaks with one server.
+        let _ = ADDRESS.set(config.cluster_url.to_string());
         Ok(Client::try_from(config)?)
     }
 
@@ -92,18 +97,98 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, AnyError>>) -> Re
 
 /// Reads a path; `None` when nothing is there.
 pub(crate) async fn get(client: &Client, path: &str) -> Result<Option<Value>, AnyError> {
-    let request = Request::get(path).body(Vec::new())?;
-    match client.request(request).await {
+    get_as(client, path, "application/json").await
+}
+
+/// Reads a path in a form of one's own; `None` when nothing is there.
+pub(crate) async fn get_as(
+    client: &Client,
+    path: &str,
+    accept: &str,
+) -> Result<Option<Value>, AnyError> {
+    let request = Request::get(path).header("accept", accept);
+    match client.request(request.body(Vec::new())?).await {
         Ok(value) => Ok(Some(value)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(plain(error)),
     }
 }
 
-/// What the server said, without what surrounds it.
+/// Sends a merge patch.
+pub(crate) async fn merge(client: &Client, path: &str, patch: &Value) -> Result<Value, AnyError> {
+    let request = Request::patch(path).header("content-type", "application/merge-patch+json");
+    let request = request.body(patch.to_string().into_bytes())?;
+    let answer = client.request(request).await;
+    answer.map_err(plain)
+}
+
+/// Sends a value with POST or PUT.
+pub(crate) async fn send(
+    client: &Client,
+    method: http::Method,
+    path: &str,
+    value: &Value,
+) -> Result<Value, kube::Error> {
+    let request = Request::builder().method(method).uri(path);
+    let request = request.header("content-type", "application/json");
+    let request = request.body(value.to_string().into_bytes());
+    client
+        .request(request.map_err(kube::Error::HttpError)?)
+        .await
+}
+
+/// A text as part of a query.
+pub(crate) fn in_query(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// The server of this process's commands, for messages.
+static ADDRESS: OnceLock<String> = OnceLock::new();
+
+/// What the server said, without what surrounds it; and what to do when there is no server.
 pub(crate) fn plain(error: kube::Error) -> AnyError {
     match error {
+        kube::Error::Api(status) if status.code == 401 => format!(
+            "the server doesn't know who asks: {}; the kubeconfig may be of another server",
+            status.message
+        )
+        .into(),
         kube::Error::Api(status) => status.message.clone().into(),
+        error @ (kube::Error::HyperError(_) | kube::Error::Service(_)) => {
+            let address = ADDRESS.get().map_or("", String::as_str);
+            let why = innermost(&error);
+            format!(
+                "the server {address} can't be reached ({why}): start one with `landform up DIR` or `landform serve`, or name another with --kubeconfig or --context"
+            )
+            .into()
+        }
         other => other.into(),
+    }
+}
+
+/// The cause of causes, without the addresses and layers around it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_query;
+
+    #[test]
+    fn a_selector_can_stand_in_a_query() {
+        assert_eq!(in_query("a=b,c!=d e"), "a%3Db%2Cc%21%3Dd%20e");
     }
 }

@@ -11,26 +11,33 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use http::Request;
 use kube::Client;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
-use crate::AnyError;
-use crate::client::kind::{self, Kind};
-use crate::client::{ClientArgs, block_on, get, plain};
+use crate::client::object::{FileArgs, Place, places};
+use crate::client::{ClientArgs, block_on, get, plain, send};
+use crate::output::live::Live;
+use crate::{AnyError, exit, say};
 
 /// How often the progress is shown anew.
 const REFRESH: Duration = Duration::from_millis(200);
 const VIEW: &str = "/apis/landform.dev/v1alpha1/deletion";
 
+const EXAMPLES: &str = "Examples:
+  landform delete inst/shop               shows what goes with it, asks, and waits for the end
+  landform delete cm a b --yes            several, without a question
+  landform delete -f shop/ --dry-run      only what would go";
+
 /// Arguments of `landform delete`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct DeleteArgs {
-    /// The kind: singular, plural, short or KIND.GROUP, as kubectl takes it.
-    kind: String,
-    /// The object's name.
-    name: String,
+    /// KIND/NAME… or KIND NAME…; a kind is a singular, plural, short name or KIND.GROUP.
+    #[arg(value_name = "KIND/NAME")]
+    objects: Vec<String>,
+    #[command(flatten)]
+    files: FileArgs,
     /// What happens to the objects that depend on it.
     #[arg(long, value_enum, default_value_t = Policy::Cascade)]
     policy: Policy,
@@ -65,6 +72,14 @@ enum Policy {
 }
 
 impl Policy {
+    /// The nearest that a server knows that isn't Landform's.
+    fn elsewhere(self) -> Self {
+        match self {
+            Self::Cascade => Self::Foreground,
+            other => other,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Cascade => "Cascade",
@@ -81,73 +96,126 @@ pub(crate) fn run(args: DeleteArgs) -> Result<ExitCode, AnyError> {
 
 async fn delete(args: DeleteArgs) -> Result<ExitCode, AnyError> {
     let client = args.server.connect().await?;
-    let kind = kind::find(&client, &args.kind).await?;
-    let namespace = if kind.namespaced {
-        client.default_namespace().to_owned()
-    } else {
-        String::new()
-    };
-    let place = Place {
-        path: kind.path(&namespace, &args.name),
-        view: kind.view_path(&namespace, &args.name),
-    };
-    let query = format!(
-        "{VIEW}/preview/{}?policy={}",
-        place.view,
-        args.policy.name()
-    );
-    let Some(preview) = get(&client, &query).await? else {
-        let title = title(&kind, &namespace, &args.name);
-        return Err(format!("there is no {title}, or the collector has not seen it yet").into());
-    };
-    print!("{}", show::preview(&preview));
-    if kind.kind == "AppType" {
-        let told = definitions::told(&client, &place.path, &namespace, &args.name);
-        print!("{}", told.await?);
+    let places = places(&client, &args.objects, &args.files).await?;
+    let mut doomed = Vec::new();
+    for place in places {
+        match look(&client, &place, args.policy).await? {
+            Some((uid, text)) => {
+                say(&text)?;
+                doomed.push((place, uid));
+            }
+            // What files name may be gone already.
+            None if !args.files.files.is_empty() => {
+                say(&format!("{} is not there\n", place.short()))?;
+            }
+            None => return Err(place.missing().into()),
+        }
+    }
+    if doomed.is_empty() {
+        say("Nothing is left to delete.\n")?;
+        return Ok(exit::OK);
     }
     if args.dry_run {
-        println!("Nothing was deleted: this was a dry run.");
-        return Ok(ExitCode::SUCCESS);
+        say("Nothing was deleted: this was a dry run.\n")?;
+        return Ok(exit::OK);
     }
-    if !args.yes && !confirmed()? {
-        println!("Nothing was deleted.");
-        return Ok(ExitCode::FAILURE);
+    if !args.yes && !confirmed(doomed.len())? {
+        say("Nothing was deleted.\n")?;
+        return Ok(exit::FAILED);
     }
-    let uid = preview["object"]["uid"].as_str().unwrap_or_default();
+    let policy = if has_view(&client).await? {
+        args.policy
+    } else {
+        args.policy.elsewhere()
+    };
+    for (place, uid) in &doomed {
+        mark(&client, place, uid, policy).await?;
+    }
+    if !args.wait {
+        say("It is marked; `landform delete` shows more with --wait.\n")?;
+        return Ok(exit::OK);
+    }
+    let until = Instant::now() + Duration::from_secs(args.timeout);
+    for (place, uid) in &doomed {
+        wait(&client, place, uid, until, args.timeout).await?;
+        if doomed.len() > 1 {
+            say(&format!("{} is gone.\n", place.short()))?;
+        }
+    }
+    if doomed.len() == 1 {
+        say("It is gone.\n")?;
+    }
+    Ok(exit::OK)
+}
+
+/// The uid of an object and what goes with it, as text; `None` when it isn't there.
+async fn look(
+    client: &Client,
+    place: &Place,
+    policy: Policy,
+) -> Result<Option<(String, String)>, AnyError> {
+    let path = format!(
+        "{VIEW}/preview/{}?policy={}",
+        place.view_path(),
+        policy.name()
+    );
+    if let Some(preview) = get(client, &path).await? {
+        let mut text = show::preview(&preview);
+        if place.kind.kind == "AppType" {
+            let path = place.path();
+            let told = definitions::told(client, &path, &place.namespace, &place.name);
+            text.push_str(&told.await?);
+        }
+        let uid = preview["object"]["uid"].as_str().unwrap_or_default();
+        return Ok(Some((uid.to_owned(), text)));
+    }
+    let Some(object) = get(client, &place.path()).await? else {
+        return Ok(None);
+    };
+    if has_view(client).await? {
+        let message = format!(
+            "the collector has not seen {} yet: try again",
+            place.title()
+        );
+        return Err(message.into());
+    }
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+    let text = format!(
+        "{}, and what it owns: this server can't show what that is\n",
+        place.title()
+    );
+    Ok(Some((uid.to_owned(), text)))
+}
+
+/// Whether the server is one of ours, which shows what a deletion does.
+async fn has_view(client: &Client) -> Result<bool, AnyError> {
+    Ok(get(client, VIEW).await?.is_some())
+}
+
+/// Sends the deletion of the object that was looked at, and of no other one of its name.
+async fn mark(client: &Client, place: &Place, uid: &str, policy: Policy) -> Result<(), AnyError> {
     let options = json!({
         "kind": "DeleteOptions", "apiVersion": "v1",
-        "propagationPolicy": args.policy.name(), "preconditions": {"uid": uid},
+        "propagationPolicy": policy.name(), "preconditions": {"uid": uid},
     });
-    let request = Request::delete(&place.path).header("content-type", "application/json");
-    let request = request.body(options.to_string().into_bytes())?;
-    client.request::<Value>(request).await.map_err(plain)?;
-    if !args.wait {
-        println!("It is marked; `landform delete` shows more with --wait.");
-        return Ok(ExitCode::SUCCESS);
-    }
-    wait(&client, &place, uid, Duration::from_secs(args.timeout)).await
-}
-
-/// Where an object is.
-struct Place {
-    path: String,
-    view: String,
-}
-
-fn title(kind: &Kind, namespace: &str, name: &str) -> String {
-    if namespace.is_empty() {
-        format!("{} {name}", kind.kind)
-    } else {
-        format!("{} {name} in namespace {namespace}", kind.kind)
+    match send(client, http::Method::DELETE, &place.path(), &options).await {
+        Ok(_) => Ok(()),
+        // Another one of these took it along.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(plain(error)),
     }
 }
 
 /// Asks; without anybody to ask, that is an error.
-fn confirmed() -> Result<bool, AnyError> {
+fn confirmed(count: usize) -> Result<bool, AnyError> {
     if !std::io::stdin().is_terminal() {
         return Err("nobody can be asked here: say --yes to delete, or --dry-run to look".into());
     }
-    print!("Delete this? [y/N] ");
+    let what = match count {
+        1 => "this".to_owned(),
+        count => format!("these {count} and what goes with them"),
+    };
+    print!("Delete {what}? [y/N] ");
     std::io::stdout().flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
@@ -159,28 +227,30 @@ async fn wait(
     client: &Client,
     place: &Place,
     uid: &str,
-    timeout: Duration,
-) -> Result<ExitCode, AnyError> {
-    let until = Instant::now() + timeout;
+    until: Instant,
+    seconds: u64,
+) -> Result<(), AnyError> {
     let mut said = String::new();
+    let mut live = Live::new();
     loop {
-        let found = get(client, &place.path).await?;
+        let found = get(client, &place.path()).await?;
         if found.is_none_or(|object| object["metadata"]["uid"] != uid) {
-            println!("It is gone.");
-            return Ok(ExitCode::SUCCESS);
+            return Ok(());
         }
-        let view = get(client, &format!("{VIEW}/{}", place.view)).await?;
+        let view = get(client, &format!("{VIEW}/{}", place.view_path())).await?;
         let message = view
             .as_ref()
             .and_then(|view| view["message"].as_str())
             .unwrap_or_default();
         if message != said {
-            println!("… {message}");
+            live.clear();
+            say(&format!("… {message}\n"))?;
             message.clone_into(&mut said);
         }
+        live.show(&format!("{} goes", place.short()));
         if Instant::now() >= until {
-            let seconds = timeout.as_secs();
-            return Err(format!("it is still there after {seconds} s: {said}").into());
+            let short = place.short();
+            return Err(format!("{short} is still there after {seconds} s: {said}").into());
         }
         tokio::time::sleep(REFRESH).await;
     }

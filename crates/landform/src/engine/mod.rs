@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 pub(crate) use controllers::{ControllerArgs, install_kinds};
 
 use crate::logging::{self, LogFormat};
+use crate::logs::LogsView;
 use crate::{AnyError, data_dir};
 
 /// When the engine is told to stop, runs get this long to return.
@@ -56,6 +57,7 @@ pub(crate) fn start_in_process(
     args: ControllerArgs,
 ) -> Result<Engine, AnyError> {
     let client = client_in_process(server);
+    server.mount("logs", Arc::new(LogsView::new(client.clone(), data_dir)));
     let (engine, operators) =
         controllers::start(client, server.metrics_registry(), data_dir, api, args)?;
     server.mount("engine", Arc::new(view::EngineView(engine.clone())));

@@ -19,13 +19,19 @@ impl View for EngineView {
     fn read<'a>(&'a self, path: &'a [&'a str], query: &'a Query) -> Answer<'a> {
         Box::pin(async move {
             let get = |key: &str| query.get(key).map(str::to_owned);
-            self.0.read(path, &get).await.map_err(|error| match error {
-                ReadError::BadQuestion(message) => ApiError::bad_request(message),
-                ReadError::Engine(error) => {
-                    ApiError::new(Reason::ServiceUnavailable, error.to_string())
-                }
-            })
+            self.0.read(path, &get).await.map_err(refused)
         })
+    }
+
+    fn ask<'a>(&'a self, path: &'a [&'a str], _: &'a Query, _: Value) -> Answer<'a> {
+        Box::pin(async move { self.0.asked(path).await.map_err(refused) })
+    }
+}
+
+fn refused(error: ReadError) -> ApiError {
+    match error {
+        ReadError::BadQuestion(message) => ApiError::bad_request(message),
+        ReadError::Engine(error) => ApiError::new(Reason::ServiceUnavailable, error.to_string()),
     }
 }
 

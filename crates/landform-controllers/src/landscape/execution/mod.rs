@@ -17,6 +17,7 @@ use serde::Deserialize as _;
 
 use super::facts::{content, movement};
 use super::index::Index;
+use super::rename;
 
 /// Reconciles executions.
 pub struct Executions {
@@ -36,6 +37,9 @@ impl Reconciler for Executions {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(async move {
+            if let Some(former) = context.former_name() {
+                rename::execution(context, former).await?;
+            }
             let world = observe::World::read(context, &self.index).await?;
             let decision = decide(&world.observed());
             if let Some(rule) = decision.rule {

@@ -72,6 +72,11 @@ impl<'a> Act<'a> {
         })
     }
 
+    /// Lets it have an update (I13), whatever its status says.
+    pub(super) fn require_update(&mut self) {
+        self.status.observed_generation = None;
+    }
+
     pub(super) fn metadata(&self) -> &ObjectMeta {
         &self.metadata
     }

@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use super::blueprints::Blueprints;
 use super::facts::{self, Facts, GivenKind, movement, parent_of};
 use super::index::Index;
+use super::rename;
 
 /// So many rounds of a run at most: each rule that asks for another one does so once.
 const ROUNDS: usize = 8;
@@ -41,6 +42,10 @@ impl Installations {
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
         let mut run = act::Act::new(context, &self.index, &self.blueprints)?;
+        if let Some(former) = context.former_name() {
+            rename::installation(context, former).await?;
+            run.require_update();
+        }
         for _ in 0..ROUNDS {
             let world = observe::World::read(context, &self.index, run.metadata(), run.status());
             let world = world.await?;

@@ -28,6 +28,7 @@ use super::observe::World;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::objects::{is_owned_by, label_value, owner, owning_installation};
+use crate::landscape::rename;
 use crate::landscape::report::{Trouble, set_condition};
 
 /// One update.
@@ -260,6 +261,12 @@ impl Update<'_> {
         }
         let mut wanted = found.clone();
         wanted.data["spec"] = spec;
+        let parent = found.labels().get(keys::ENCOMPASSED_BY);
+        if kind == "Installation" && parent.is_none_or(|parent| parent != self.world.name()) {
+            // This one has another name than before; what is nested in it looks for its imports by that.
+            rename::set_label(&mut wanted, keys::ENCOMPASSED_BY, self.world.name());
+            rename::ask_to_run(&mut wanted);
+        }
         if self.force {
             let annotations = wanted.metadata.annotations.get_or_insert_default();
             let force = Operation::ForceReconcile.as_str();

@@ -1,0 +1,208 @@
+//! Who must do what about a root cause. Pure.
+
+use serde_json::Value;
+
+use super::judge::{Cause, Sort};
+use super::missing::Origin;
+use super::{Rank, Who};
+use crate::object::ObjectRef;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Advice {
+    pub(super) rank: Rank,
+    pub(super) who: Who,
+    pub(super) act: String,
+}
+
+/// The object that a person would change, and the file that it stands in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Handle {
+    pub(super) object: ObjectRef,
+    pub(super) file: Option<String>,
+}
+
+impl Handle {
+    /// `Installation/web in the file web.yaml`.
+    pub(super) fn place(&self) -> String {
+        match &self.file {
+            Some(file) => format!("{} in the file {file}", self.object),
+            None => self.object.to_string(),
+        }
+    }
+}
+
+fn person(act: String) -> Advice {
+    Advice {
+        rank: Rank::Person,
+        who: Who::Person,
+        act,
+    }
+}
+
+fn landform(rank: Rank, act: String) -> Advice {
+    Advice {
+        rank,
+        who: Who::Landform,
+        act,
+    }
+}
+
+/// What to do about something that is wrong with an object itself.
+pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option<&str>) -> Advice {
+    let (place, named) = (handle.place(), &handle.object);
+    match &cause.sort {
+        Sort::Configuration if is_project(object) => {
+            person("fix the file; the project is read again when it is saved".to_owned())
+        }
+        Sort::Configuration if *named == ObjectRef::of(object) => person(format!(
+            "fix {place}, or what it imports; Landform goes on by itself when that changes"
+        )),
+        Sort::Configuration => person(format!(
+            "fix the blueprint or the imports of {place}; Landform goes on by itself when they change"
+        )),
+        Sort::Cycle => person(format!(
+            "take one reference out of the circle, for instance in {place}; Landform goes on by itself then"
+        )),
+        Sort::Timeout => person(format!(
+            "find out why it took so long, or allow more time in {place}; then run: landform reconcile {named}"
+        )),
+        Sort::Aborted => person(format!(
+            "run when it may go on: landform reconcile --force {named}"
+        )),
+        Sort::Failed => person(format!(
+            "remove the cause, in {place} if it is there; then run: landform reconcile {named}"
+        )),
+        Sort::Blocked { unblock } if unblock.is_empty() => person(format!("change {place}")),
+        Sort::Blocked { unblock } => match &handle.file {
+            Some(file) => person(format!("{unblock} ({named} is in the file {file})")),
+            None => person(unblock.clone()),
+        },
+        Sort::Finalizer { name, responsible } => Advice {
+            rank: Rank::Person,
+            who: Who::Controller,
+            act: format!(
+                "{responsible} has to remove the finalizer {name}: see whether it runs; if it never will again, remove the finalizer from {} yourself",
+                ObjectRef::of(object)
+            ),
+        },
+        Sort::Retried { again } => {
+            let when = match (again, deadline(object)) {
+                (Some(again), _) => format!("Landform tries again at {again}"),
+                (None, Some(until)) => format!("Landform tries again by itself until {until}"),
+                (None, None) => "Landform tries again by itself".to_owned(),
+            };
+            landform(
+                Rank::Outside,
+                format!("{when}; see that {} can be reached", outside(object)),
+            )
+        }
+        Sort::Running { since } => {
+            let since = since.as_deref().unwrap_or("a moment ago");
+            match hook {
+                Some(hook) => landform(
+                    Rank::Outside,
+                    format!("{hook} was called at {since} and has not answered: see what it does"),
+                ),
+                None => landform(
+                    Rank::InWork,
+                    format!("wait: Landform works on it since {since}"),
+                ),
+            }
+        }
+        Sort::Stuck => landform(
+            Rank::Outside,
+            "wait until the run returns; if it never does, restart Landform".to_owned(),
+        ),
+        Sort::Waits if object["status"]["phase"] == "Pending" => person(format!(
+            "bring what {place} needs; Landform goes on by itself then"
+        )),
+        Sort::Waits => landform(
+            Rank::Outside,
+            "Landform goes on by itself as soon as that is done".to_owned(),
+        ),
+        Sort::NotSeen => landform(Rank::InWork, "wait: Landform looks at it next".to_owned()),
+        Sort::Held { token } => person(format!(
+            "agree by the annotation {}={token} on {named}, or bring the files back",
+            landform_api::project::ANNOTATION_APPROVED_DELETIONS
+        )),
+    }
+}
+
+/// What to do about an object that doesn't exist.
+pub(super) fn about_missing(
+    name: &ObjectRef,
+    origin: &Origin,
+    waiting: Option<&Handle>,
+) -> (String, Advice) {
+    let place = if name.namespace.is_empty() {
+        String::new()
+    } else {
+        format!(" in the namespace {}", name.namespace)
+    };
+    let exportable = super::missing::can_be_exported(&name.kind);
+    let message = if exportable {
+        format!("{name} doesn't exist, and no installation{place} exports it")
+    } else {
+        format!("{name} doesn't exist")
+    };
+    let by_export = if exportable {
+        ", let an installation export it"
+    } else {
+        ""
+    };
+    let mut act = format!("create {name}{place}{by_export}");
+    if let Some(handle) = waiting {
+        act = format!("{act}, or change {}", handle.place());
+    }
+    if let Some((similar, exporter)) = &origin.similar {
+        act = format!("{act}; did you mean {similar}, which Installation/{exporter} exports?");
+    }
+    (message, person(act))
+}
+
+/// What to do about an object that is waited for although nothing is wrong with it.
+pub(super) fn about_well(object: &ObjectRef, rule: Option<&str>, waiting: &Handle) -> Advice {
+    match (rule, object.kind.as_str()) {
+        (Some("I31"), _) => person(format!(
+            "delete {object} first, or change its imports, so that {} can go",
+            waiting.object
+        )),
+        (_, "Secret" | "ConfigMap" | "DataObject" | "Target") => {
+            person(format!("change {object}, or {}", waiting.place()))
+        }
+        _ => landform(
+            Rank::InWork,
+            format!("wait: {} is looked at again by itself", waiting.object),
+        ),
+    }
+}
+
+/// What must be there for an object to get on.
+fn outside(object: &Value) -> String {
+    match object["spec"]["target"]["name"].as_str() {
+        Some(target) => format!("Target/{target}"),
+        None => "what the error names".to_owned(),
+    }
+}
+
+/// Until when a deploy item is tried again.
+fn deadline(object: &Value) -> Option<String> {
+    use time::format_description::well_known::Rfc3339;
+    if object["kind"] != "DeployItem" || object["status"]["phase"] == "Deleting" {
+        return None;
+    }
+    let begun = object["status"]["lastReconcileTime"].as_str()?;
+    let begun = time::OffsetDateTime::parse(begun, &Rfc3339).ok()?;
+    let timeout = object["spec"]["timeout"].as_str();
+    let timeout = timeout.and_then(landform_api::duration::parse);
+    let until = begun.checked_add(timeout.unwrap_or(ITEM_TIMEOUT).try_into().ok()?)?;
+    until.format(&Rfc3339).ok()
+}
+
+/// How long a deploy item may take that doesn't say it.
+const ITEM_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(600);
+
+fn is_project(object: &Value) -> bool {
+    matches!(object["kind"].as_str(), Some("Project" | "Catalog"))
+}

@@ -1,0 +1,215 @@
+//! Judgements of single objects: what each status, the engine and the collector lead to.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const LANDSCAPER: &str = "landscaper.gardener.cloud/v1alpha1";
+const LANDFORM: &str = "landform.dev/v1alpha1";
+const CATALOG: &str = "catalog.landform.dev/v1alpha1";
+
+fn object(api_version: &str, kind: &str, status: Value) -> Value {
+    json!({
+        "apiVersion": api_version, "kind": kind,
+        "metadata": {"namespace": "shop", "name": "x", "generation": 1}, "status": status,
+    })
+}
+
+fn judged(object: &Value, engine: Option<Value>, deletion: Option<Value>) -> Judged {
+    judge(&Facts {
+        name: &ObjectRef::of(object),
+        object,
+        engine: engine.as_ref(),
+        deletion: deletion.as_ref(),
+    })
+}
+
+/// The causes as `sort: message`, and the waits as `object: reason`.
+fn told(judged: &Judged) -> Vec<String> {
+    let causes = judged
+        .causes
+        .iter()
+        .map(|cause| format!("{:?}: {}", cause.sort, cause.message));
+    let waits = judged
+        .waits
+        .iter()
+        .map(|wait| format!("{}: {}", wait.object, wait.reason));
+    causes.chain(waits).collect()
+}
+
+#[test]
+fn each_status_leads_to_what_it_says() {
+    let error = |codes: Value| json!({"reason": "R", "message": "boom", "codes": codes});
+    let waiting = json!([{"rule": "I14", "object": {"kind": "Installation", "name": "db"}, "reason": "not yet"}]);
+    let blocked = json!([{"rule": "O5", "reason": "NotApproved", "message": "not approved", "unblock": "approve it"}]);
+    let table = [
+        (
+            "all is well",
+            LANDSCAPER,
+            "Installation",
+            json!({"phase": "Succeeded"}),
+            vec![],
+        ),
+        (
+            "it waits for another one",
+            LANDSCAPER,
+            "Installation",
+            json!({"phase": "PendingDependencies", "waitingOn": waiting, "lastError": error(json!([]))}),
+            vec!["Installation/db: not yet"],
+        ),
+        (
+            "nobody has looked at it",
+            LANDSCAPER,
+            "Installation",
+            Value::Null,
+            vec!["NotSeen: it has not been looked at since it changed"],
+        ),
+        (
+            "it was changed",
+            LANDSCAPER,
+            "Installation",
+            json!({"phase": "Succeeded", "observedGeneration": 0}),
+            vec!["NotSeen: it has not been looked at since it changed"],
+        ),
+        (
+            "a mistake",
+            LANDSCAPER,
+            "Installation",
+            json!({"phase": "Failed", "lastError": error(json!(["ERR_CONFIGURATION_PROBLEM"]))}),
+            vec!["Configuration: boom"],
+        ),
+        (
+            "a circle, whatever it waited for",
+            LANDSCAPER,
+            "Installation",
+            json!({"phase": "Failed", "waitingOn": waiting, "lastError": error(json!(["ERR_CYCLIC_DEPENDENCIES"]))}),
+            vec!["Cycle: boom"],
+        ),
+        (
+            "too late",
+            LANDSCAPER,
+            "DeployItem",
+            json!({"phase": "Failed", "lastError": error(json!(["ERR_TIMEOUT"]))}),
+            vec!["Timeout: boom"],
+        ),
+        (
+            "tried again",
+            LANDSCAPER,
+            "DeployItem",
+            json!({"phase": "Progressing", "lastError": error(json!([]))}),
+            vec!["Retried { again: None }: boom"],
+        ),
+        (
+            "failed by itself",
+            LANDSCAPER,
+            "DeployItem",
+            json!({"phase": "Failed", "lastError": error(json!([]))}),
+            vec!["Failed: boom"],
+        ),
+        (
+            "an upgrade is blocked",
+            CATALOG,
+            "AppType",
+            json!({"phase": "Succeeded", "blockedBy": blocked}),
+            vec!["Blocked { unblock: \"approve it\" }: not approved"],
+        ),
+        (
+            "a requirement",
+            CATALOG,
+            "OperatorVersion",
+            json!({"phase": "Pending", "message": "m", "waitingOn": [{"rule": "O8", "reason": "etcds: it isn't there"}]}),
+            vec!["Waits: etcds: it isn't there"],
+        ),
+        (
+            "a catalog that can't be read",
+            CATALOG,
+            "Catalog",
+            json!({"phase": "Failed", "message": "no such directory"}),
+            vec!["Failed: no such directory"],
+        ),
+        (
+            "a catalog with a problem",
+            CATALOG,
+            "Catalog",
+            json!({"phase": "Ready", "problems": [{"file": "a.yaml", "reason": "bad"}, {"file": "b", "reason": "c", "warning": true}]}),
+            vec!["Configuration: a.yaml: bad"],
+        ),
+        (
+            "files of a project",
+            LANDFORM,
+            "Project",
+            json!({"phase": "Incomplete", "problems": [{"file": "a.yaml", "line": 3, "column": 0, "message": "bad"}]}),
+            vec!["Configuration: a.yaml:3: bad"],
+        ),
+        (
+            "deletions of a project",
+            LANDFORM,
+            "Project",
+            json!({"phase": "Held", "heldDeletions": {"count": 9, "of": 10, "first": [], "token": "t"}}),
+            vec!["Held { token: \"t\" }: 9 of 10 objects would be deleted"],
+        ),
+    ];
+    for (case, api_version, kind, status, expected) in table {
+        let found = judged(&object(api_version, kind, status), None, None);
+        assert_eq!(told(&found), expected, "{case}");
+        assert_eq!(found.well, expected.is_empty(), "{case}");
+    }
+}
+
+#[test]
+fn the_engine_tells_what_no_status_says() {
+    let toy = object("example.com/v1", "Toy", json!({}));
+    let table = [
+        (json!({"state": "Idle"}), vec![]),
+        (
+            json!({"state": "Running", "reason": "changed", "runningSince": "t"}),
+            vec!["Running { since: Some(\"t\") }: it is being reconciled: changed"],
+        ),
+        (
+            json!({"state": "Cyclic", "cycle": "a → b → a"}),
+            vec!["Cycle: it is in a cycle of references and doesn't run: a → b → a"],
+        ),
+        (
+            json!({"state": "Idle", "lastError": "boom", "nextRun": "t"}),
+            vec!["Retried { again: Some(\"t\") }: boom"],
+        ),
+        (
+            json!({"state": "Idle", "lastError": "boom"}),
+            vec!["Failed: boom"],
+        ),
+        (
+            json!({"state": "Pending", "waitingOn": [{"relation": "Ref", "group": "", "kind": "Secret", "namespace": "shop", "name": "s"}]}),
+            vec!["Secret/s: it is referred to and must have run first"],
+        ),
+        (
+            json!({"state": "Stuck", "cancelled": "it changed"}),
+            vec!["Stuck: its run was told to return and has not yet: it changed"],
+        ),
+    ];
+    for (engine, expected) in table {
+        let found = judged(&toy, Some(engine.clone()), None);
+        assert_eq!(told(&found), expected, "{engine}");
+    }
+}
+
+#[test]
+fn g14_a_deletion_waits_for_finalizers_of_others_and_for_blockers_below() {
+    let mut marked = object(LANDSCAPER, "Installation", json!({"phase": "Deleting"}));
+    marked["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    marked["metadata"]["finalizers"] = json!(["finalizer.landscaper.gardener.cloud", "a.dev/hold"]);
+    let held = "Finalizer { name: \"a.dev/hold\", responsible: \"the controller of a.dev\" }: Installation/x is held by a.dev/hold, which the controller of a.dev has to remove";
+    let alone = judged(&marked, None, None);
+    assert_eq!(told(&alone), [held], "without a collector to ask");
+    assert_eq!(alone.state.since.as_deref(), Some("2026-01-01T00:00:00Z"));
+    let deletion = json!({
+        "rule": "G3",
+        "finalizers": [{"name": "a.dev/hold", "responsible": "the controller of a.dev"}],
+        "blockers": [
+            {"object": {"apiVersion": LANDSCAPER, "kind": "Installation", "namespace": "shop", "name": "x"}, "message": "itself"},
+            {"object": {"apiVersion": "v1", "kind": "Secret", "namespace": "shop", "name": "s"}, "message": "it is held"},
+        ],
+    });
+    let found = judged(&marked, None, Some(deletion));
+    assert_eq!(told(&found), [held, "Secret/s: it is held"]);
+    assert!(!found.well);
+}

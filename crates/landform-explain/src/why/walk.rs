@@ -1,0 +1,526 @@
+//! Follows what is waited for, object by object, and gathers the roots.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use landform_api::GroupKind;
+use landform_api::landscaper::keys;
+use landform_api::project::ANNOTATION_FILE;
+use serde_json::Value;
+
+use super::act::{self, Advice, Handle};
+use super::cache::Cache;
+use super::judge::{self, Cause, Facts, Judged, Sort, Waiting, text};
+use super::missing;
+use super::{API_VERSION, Link, Rank, Root, State, Wait, Who, Why};
+use crate::object::{self, ObjectRef};
+use crate::reader::{ReadError, Reader};
+
+/// So many objects are looked at.
+const LINKS: usize = 3_000;
+/// So many objects are asked about a second time when no root was found.
+const ASKED: usize = 20;
+/// So many root causes are told.
+const ROOTS: usize = 20;
+/// So many objects may be waited for by one.
+const WAITS: usize = 50;
+
+/// Explains an object.
+///
+/// # Errors
+/// When the object doesn't exist, or something can't be read.
+pub async fn explain(reader: &dyn Reader, object: &ObjectRef) -> Result<Why, ReadError> {
+    let mut walk = Walk {
+        cache: Cache::new(reader),
+        links: Vec::new(),
+        places: BTreeMap::new(),
+        queue: VecDeque::new(),
+        roots: Vec::new(),
+        waited_for: Vec::new(),
+        cut_off: false,
+    };
+    walk.enter(object.clone());
+    while let Some(link) = walk.queue.pop_front() {
+        walk.step(link).await?;
+    }
+    walk.waited_for_in_vain().await?;
+    if walk.roots.is_empty() {
+        walk.ask_the_engine().await?;
+    }
+    Ok(walk.end(object))
+}
+
+struct Walk<'a> {
+    cache: Cache<'a>,
+    links: Vec<Link>,
+    places: BTreeMap<(GroupKind, String, String), usize>,
+    queue: VecDeque<usize>,
+    roots: Vec<Root>,
+    /// Links that are well, or whose state says nothing about why they are waited for.
+    waited_for: Vec<usize>,
+    cut_off: bool,
+}
+
+impl Walk<'_> {
+    /// The place of an object in the chain; a new one is looked at later.
+    fn enter(&mut self, object: ObjectRef) -> Option<usize> {
+        let key = (
+            object.group_kind(),
+            object.namespace.clone(),
+            object.name.clone(),
+        );
+        if let Some(link) = self.places.get(&key) {
+            return Some(*link);
+        }
+        if self.links.len() >= LINKS {
+            self.cut_off = true;
+            return None;
+        }
+        let link = self.links.len();
+        self.places.insert(key, link);
+        self.links.push(Link {
+            state: State {
+                object: Some(object),
+                ..State::default()
+            },
+            waits_for: Vec::new(),
+        });
+        self.queue.push_back(link);
+        Some(link)
+    }
+
+    fn name(&self, link: usize) -> Option<ObjectRef> {
+        self.links.get(link)?.state.object.clone()
+    }
+
+    async fn step(&mut self, link: usize) -> Result<(), ReadError> {
+        let Some(name) = self.name(link) else {
+            return Ok(());
+        };
+        let Some(object) = self.cache.get(&name).await? else {
+            return self.missing(link, &name).await;
+        };
+        let reader = self.cache.reader;
+        let deleting = judge::deleting(&object);
+        let engine = if judge::needs_engine(&object) {
+            reader.engine(&name).await
+        } else {
+            None
+        };
+        let deletion = if deleting {
+            reader.deletion(&name).await
+        } else {
+            None
+        };
+        let facts = Facts {
+            name: &name,
+            object: &object,
+            engine: engine.as_ref(),
+            deletion: deletion.as_ref(),
+        };
+        let mut judged = judge::judge(&facts);
+        if judged.look_below {
+            self.look_below(&name, &object, &mut judged).await?;
+        }
+        if let Some(since) = reader.phase_since(&name).filter(|_| !deleting) {
+            judged.state.since = Some(since);
+        }
+        self.take(link, &object, judged).await
+    }
+
+    /// Puts a judgement into the chain.
+    async fn take(&mut self, link: usize, object: &Value, judged: Judged) -> Result<(), ReadError> {
+        if judged.well && link != 0 {
+            self.waited_for.push(link);
+        }
+        for waiting in judged.waits.into_iter().take(WAITS) {
+            self.wait(link, waiting).await?;
+        }
+        if let Some(found) = self.links.get_mut(link) {
+            found.state = judged.state;
+        }
+        if judged.causes.is_empty() {
+            return Ok(());
+        }
+        let handle = self.handle(object).await?;
+        for cause in judged.causes {
+            let hook = match cause.sort {
+                Sort::Running { .. } => self.hook(object).await?,
+                _ => None,
+            };
+            let advice = act::about(&cause, object, &handle, hook.as_deref());
+            self.root(link, cause, advice);
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self, link: usize, waiting: Waiting) -> Result<(), ReadError> {
+        let mut object = waiting.object;
+        if object.api_version.ends_with('/') {
+            let kind = self.cache.reader.kind(object.group(), &object.kind).await?;
+            object.api_version = kind.api_version;
+        }
+        let Some(on) = self.enter(object) else {
+            return Ok(());
+        };
+        if let Some(link) = self.links.get_mut(link) {
+            link.waits_for.push(Wait {
+                link: on,
+                rule: waiting.rule,
+                reason: waiting.reason,
+            });
+        }
+        Ok(())
+    }
+
+    fn root(&mut self, link: usize, cause: Cause, advice: Advice) {
+        let Some(found) = self.links.get(link) else {
+            return;
+        };
+        let Some(object) = found.state.object.clone() else {
+            return;
+        };
+        let error = found.state.error.as_ref();
+        let since = error.and_then(|error| error.since.clone());
+        self.roots.push(Root {
+            link,
+            object,
+            rank: advice.rank,
+            rule: cause.rule,
+            reason: cause.reason,
+            message: cause.message,
+            since: since.or_else(|| found.state.since.clone()),
+            next_retry: found.state.next_retry.clone(),
+            who: advice.who,
+            act: advice.act,
+        });
+    }
+
+    /// An object that nobody has made: whoever exports it is to blame, or the one who waits for it.
+    async fn missing(&mut self, link: usize, name: &ObjectRef) -> Result<(), ReadError> {
+        let exportable = missing::can_be_exported(&name.kind);
+        if link == 0 && !exportable {
+            return Err(ReadError::NotFound(name.to_string()));
+        }
+        if let Some(found) = self.links.get_mut(link) {
+            found.state.missing = true;
+        }
+        let mut origin = missing::Origin::default();
+        if let Some(kind) = object::known("Installation").filter(|_| exportable) {
+            let installations = self.cache.list(&kind, &name.namespace).await?;
+            origin = missing::origin(&name.kind, &name.name, &installations);
+        }
+        for exporter in &origin.exporters {
+            if let Some(object) = ObjectRef::known("Installation", &name.namespace, exporter) {
+                let waiting = Waiting {
+                    object,
+                    rule: None,
+                    reason: format!("it exports {name}"),
+                };
+                self.wait(link, waiting).await?;
+            }
+        }
+        if origin.exporters.is_empty() {
+            let waiting = match self.waiter(link) {
+                Some((waiter, _)) => self.handle_of(waiter).await?,
+                None => None,
+            };
+            let (message, advice) = act::about_missing(name, &origin, waiting.as_ref());
+            let rule = self.waiter(link).and_then(|(_, wait)| wait.rule.clone());
+            let cause = Cause {
+                sort: Sort::Waits,
+                rule,
+                reason: "Missing".to_owned(),
+                message,
+            };
+            let since = self.waiter(link).and_then(|(waiter, _)| {
+                let state = &self.links.get(waiter)?.state;
+                state.since.clone()
+            });
+            self.root(link, cause, advice);
+            if let Some(root) = self.roots.last_mut() {
+                root.since = since;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first link that waits for a link, and how.
+    fn waiter(&self, link: usize) -> Option<(usize, &Wait)> {
+        let mut links = self.links.iter().enumerate();
+        links.find_map(|(waiter, found)| {
+            let wait = found.waits_for.iter().find(|wait| wait.link == link)?;
+            Some((waiter, wait))
+        })
+    }
+
+    /// Nested objects that are to blame for a failure, in the words of the one that failed by them.
+    async fn look_below(
+        &mut self,
+        name: &ObjectRef,
+        object: &Value,
+        judged: &mut Judged,
+    ) -> Result<(), ReadError> {
+        let status = &object["status"];
+        let said = judged
+            .state
+            .error
+            .as_ref()
+            .map(|error| error.message.clone());
+        let said = said.unwrap_or_default();
+        let mut found = Vec::new();
+        for nested in nested(name, status) {
+            let Some(value) = self.cache.get(&nested).await? else {
+                continue;
+            };
+            let phase = value["status"]["phase"].as_str().unwrap_or_default();
+            if matches!(phase, "Failed" | "Aborted") {
+                found.push((nested, value));
+            }
+        }
+        // A message ends in that of the one that it is about: that part comes by itself.
+        for (nested, value) in found {
+            let own = text(&value["status"]["lastError"]["message"]).unwrap_or_default();
+            let reason = said.strip_suffix(&own).map_or(said.as_str(), |said| said);
+            let about =
+                said.contains(nested.name.as_str()) || said.contains(&template_name(&value));
+            let reason = if about {
+                reason.trim_end_matches(": ")
+            } else {
+                "it has not succeeded"
+            };
+            judged.waits.push(Waiting {
+                object: nested,
+                rule: Some(
+                    if name.kind == "Installation" {
+                        "I16"
+                    } else {
+                        "E9"
+                    }
+                    .to_owned(),
+                ),
+                reason: reason.to_owned(),
+            });
+        }
+        if judged.waits.is_empty() {
+            // It has been repaired in the meantime, or is gone: what is left is what was said.
+            let reason = judged
+                .state
+                .error
+                .as_ref()
+                .map(|error| error.reason.clone());
+            judged.causes.push(Cause {
+                sort: Sort::Failed,
+                rule: None,
+                reason: reason.unwrap_or_default(),
+                message: said,
+            });
+        }
+        Ok(())
+    }
+
+    /// What a person would change to move an object: its topmost owner, and the nearest file.
+    async fn handle(&mut self, object: &Value) -> Result<Handle, ReadError> {
+        let owners = self.cache.owners(object).await?;
+        let file = |object: &Value| text(&object["metadata"]["annotations"][ANNOTATION_FILE]);
+        let nearest = file(object).or_else(|| owners.iter().find_map(|owner| file(owner)));
+        let top = owners
+            .last()
+            .map_or_else(|| ObjectRef::of(object), |top| ObjectRef::of(top));
+        Ok(Handle {
+            object: top,
+            file: nearest,
+        })
+    }
+
+    async fn handle_of(&mut self, link: usize) -> Result<Option<Handle>, ReadError> {
+        let Some(name) = self.name(link) else {
+            return Ok(None);
+        };
+        let Some(object) = self.cache.get(&name).await? else {
+            return Ok(None);
+        };
+        self.handle(&object).await.map(Some)
+    }
+
+    /// The hook that reconciles an object's kind, as messages name it.
+    async fn hook(&mut self, object: &Value) -> Result<Option<String>, ReadError> {
+        let name = ObjectRef::of(object);
+        if object::known_in(name.group(), &name.kind).is_some() {
+            return Ok(None);
+        }
+        let Some(kind) = object::known("Reconciler") else {
+            return Ok(None);
+        };
+        let all = self.cache.list(&kind, "").await?;
+        let found = all.iter().find(|found| {
+            let of = &found["spec"]["for"];
+            of["kind"] == name.kind.as_str()
+                && of["group"].as_str().unwrap_or_default() == name.group()
+        });
+        Ok(found.map(|found| {
+            let hook = &found["spec"]["hook"];
+            let called = match hook["url"].as_str() {
+                Some(url) => url.to_owned(),
+                None => {
+                    let words = hook["command"].as_array().into_iter().flatten();
+                    let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+                    format!("`{}`", words.join(" "))
+                }
+            };
+            format!("the hook {called} of {}", ObjectRef::of(found))
+        }))
+    }
+
+    /// Everything waits for something else: the engine knows what runs, and circles that no status tells of.
+    async fn ask_the_engine(&mut self) -> Result<(), ReadError> {
+        for link in 0..self.links.len().min(ASKED) {
+            let Some(name) = self.name(link) else {
+                continue;
+            };
+            let Some(object) = self.cache.get(&name).await? else {
+                continue;
+            };
+            let engine = self.cache.reader.engine(&name).await;
+            let facts = Facts {
+                name: &name,
+                object: &object,
+                engine: engine.as_ref(),
+                deletion: None,
+            };
+            let judged = judge::judge(&facts);
+            let handle = self.handle(&object).await?;
+            for cause in judged.causes {
+                let advice = act::about(&cause, &object, &handle, None);
+                self.root(link, cause, advice);
+            }
+        }
+        Ok(())
+    }
+
+    /// Objects that are well and yet waited for: why they are is with those that wait.
+    async fn waited_for_in_vain(&mut self) -> Result<(), ReadError> {
+        for link in std::mem::take(&mut self.waited_for) {
+            let Some((waiter, wait)) = self.waiter(link) else {
+                continue;
+            };
+            let wait = wait.clone();
+            let (Some(name), Some(handle)) = (self.name(link), self.handle_of(waiter).await?)
+            else {
+                continue;
+            };
+            let advice = act::about_well(&name, wait.rule.as_deref(), &handle);
+            let waiting = self.name(waiter).map(|name| name.to_string());
+            let cause = Cause {
+                sort: Sort::Waits,
+                rule: wait.rule,
+                reason: "WaitedFor".to_owned(),
+                message: format!(
+                    "{} waits for {name}: {}",
+                    waiting.unwrap_or_default(),
+                    wait.reason
+                ),
+            };
+            self.root(link, cause, advice);
+        }
+        Ok(())
+    }
+
+    fn end(mut self, object: &ObjectRef) -> Why {
+        let well = self.roots.is_empty() && self.links.iter().all(|link| link.waits_for.is_empty());
+        if self.roots.is_empty() && !well {
+            let cause = Cause {
+                sort: Sort::Waits,
+                rule: None,
+                reason: "InWork".to_owned(),
+                message: "everything that it waits for waits as well".to_owned(),
+            };
+            let advice = Advice {
+                rank: Rank::InWork,
+                who: Who::Landform,
+                act: "wait and ask again; if nothing moves, look at: landform trace".to_owned(),
+            };
+            self.root(0, cause, advice);
+        }
+        rank(&mut self.roots);
+        let first = self.links.first().map(|link| link.state.clone());
+        Why {
+            api_version: API_VERSION.to_owned(),
+            kind: "Why".to_owned(),
+            object: object.clone(),
+            message: sentence(object, &first.unwrap_or_default(), well),
+            well,
+            chain: self.links,
+            roots: self.roots,
+            cut_off: self.cut_off,
+        }
+    }
+}
+
+/// The worst first, then the oldest. Members of one circle, and others that say the same, are one.
+fn rank(roots: &mut Vec<Root>) {
+    let mut said: Vec<(String, String)> = Vec::new();
+    roots.retain(|root| {
+        let circle = matches!(
+            root.reason.as_str(),
+            "CyclicDependencies" | "ReferenceCycle"
+        );
+        let who = if circle {
+            String::new()
+        } else {
+            root.object.to_string()
+        };
+        let what = if circle {
+            root.reason.clone()
+        } else {
+            root.message.clone()
+        };
+        let new = !said.contains(&(who.clone(), what.clone()));
+        said.push((who, what));
+        new
+    });
+    roots.sort_by(|a, b| (a.rank, &a.since, a.link).cmp(&(b.rank, &b.since, b.link)));
+    roots.truncate(ROOTS);
+}
+
+/// Nested objects, as a status names them.
+fn nested(name: &ObjectRef, status: &Value) -> Vec<ObjectRef> {
+    let mut all = Vec::new();
+    let mut add = |kind: &str, reference: &Value| {
+        if let Some(found) = text(&reference["name"]) {
+            all.extend(ObjectRef::known(kind, &name.namespace, &found));
+        }
+    };
+    add("Execution", &status["executionRef"]);
+    for (list, kind) in [
+        ("installationRefs", "Installation"),
+        ("deployItemRefs", "DeployItem"),
+    ] {
+        for reference in status[list].as_array().into_iter().flatten() {
+            add(kind, &reference["ref"]);
+        }
+    }
+    all
+}
+
+/// The name that a template gives to a deploy item.
+fn template_name(object: &Value) -> String {
+    text(&object["metadata"]["labels"][keys::ITEM_NAME]).unwrap_or_default()
+}
+
+fn sentence(object: &ObjectRef, state: &State, well: bool) -> String {
+    let since = state
+        .since
+        .as_deref()
+        .map(|since| format!(" since {since}"));
+    let since = since.unwrap_or_default();
+    if state.deleting {
+        return format!("{object} is being deleted{since}");
+    }
+    match (&state.phase, state.missing, well) {
+        (_, true, _) => format!("{object} doesn't exist"),
+        (Some(phase), _, true) => format!("{object} is {phase}{since}; nothing is wrong with it"),
+        (None, _, true) => format!("nothing is wrong with {object}"),
+        (Some(phase), _, false) => format!("{object} is {phase}{since}"),
+        (None, _, false) => format!("{object} is not as it should be{since}"),
+    }
+}

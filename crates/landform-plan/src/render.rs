@@ -1,0 +1,202 @@
+//! A plan as text, for people.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::model::{Action, Change, FieldChange, Plan};
+
+/// Whether text has colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Colours {
+    /// It is plain.
+    #[default]
+    None,
+    /// It has those of a terminal.
+    Ansi,
+}
+
+/// Longer values are cut.
+const LONGEST_VALUE: usize = 80;
+
+impl Colours {
+    fn paint(self, code: &str, text: &str) -> String {
+        match self {
+            Self::None => text.to_owned(),
+            Self::Ansi => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// All of it, with a line that sums it up at the end.
+#[must_use]
+pub fn plan(plan: &Plan, colours: Colours) -> String {
+    let mut text = String::new();
+    if !plan.already_under_way.is_empty() {
+        text.push_str("Already under way, with or without this change:\n");
+        for change in &plan.already_under_way {
+            write_change(&mut text, change, colours);
+        }
+        text.push('\n');
+    }
+    if !plan.changes.is_empty() {
+        text.push_str("In this order:\n");
+        for change in &plan.changes {
+            write_change(&mut text, change, colours);
+        }
+        text.push('\n');
+    }
+    section(
+        &mut text,
+        "Can't be known before:",
+        plan.unknown.iter().map(|unknown| {
+            let mut line = format!("{}: {}", unknown.before.path.join(" > "), unknown.reason);
+            for affected in &unknown.affects {
+                let _ = write!(line, "\n      then {affected}");
+            }
+            line
+        }),
+    );
+    section(
+        &mut text,
+        "Assumed:",
+        plan.assumed
+            .iter()
+            .map(|assumed| format!("{}: {}", assumed.object.path.join(" > "), assumed.what)),
+    );
+    section(
+        &mut text,
+        "Problems:",
+        plan.problems.iter().map(|problem| {
+            let line = format!("{}: {}", problem.object.path.join(" > "), problem.message);
+            colours.paint("31", &line)
+        }),
+    );
+    if !plan.settled {
+        text.push_str("It did not come to rest: more happens than is told here.\n\n");
+    }
+    text.push_str(&reach(plan));
+    text.push_str(&summary(plan));
+    text
+}
+
+fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let mut lines = lines.peekable();
+    if lines.peek().is_none() {
+        return;
+    }
+    let _ = writeln!(text, "{title}");
+    for line in lines {
+        let _ = writeln!(text, "  - {line}");
+    }
+    text.push('\n');
+}
+
+fn reach(plan: &Plan) -> String {
+    let reach = &plan.blast_radius;
+    if plan.changes.is_empty() {
+        return String::new();
+    }
+    let list = |names: &std::collections::BTreeSet<String>| {
+        let shown: Vec<_> = names.iter().take(10).map(String::as_str).collect();
+        match names.len() {
+            0 => "none".to_owned(),
+            count if count > 10 => format!("{} and {} more", shown.join(", "), count - 10),
+            _ => shown.join(", "),
+        }
+    };
+    format!(
+        "Reaches {} objects and {} deploy items; installations: {}; namespaces: {}.\n",
+        reach.objects,
+        reach.items,
+        list(&reach.installations),
+        list(&reach.namespaces)
+    )
+}
+
+/// One line that sums a plan up.
+#[must_use]
+pub fn summary(plan: &Plan) -> String {
+    if !plan.has_changes() && plan.problems.is_empty() {
+        return "Plan: nothing changes.\n".to_owned();
+    }
+    let mut parts = vec![
+        format!("{} to create", plan.count(Action::Create)),
+        format!("{} to change", plan.count(Action::Change)),
+        format!("{} to delete", plan.count(Action::Delete)),
+    ];
+    for (action, words) in [
+        (Action::Rename, "to rename"),
+        (Action::Deploy, "to deploy"),
+        (Action::Remove, "to remove from targets"),
+    ] {
+        match plan.count(action) {
+            0 => {}
+            count => parts.push(format!("{count} {words}")),
+        }
+    }
+    let mut line = format!("Plan: {}", parts.join(", "));
+    if !plan.unknown.is_empty() {
+        let _ = write!(line, "; {} can't be known before", plan.unknown.len());
+    }
+    if !plan.problems.is_empty() {
+        let _ = write!(line, "; {} would not work", plan.problems.len());
+    }
+    line.push_str(".\n");
+    line
+}
+
+fn write_change(text: &mut String, change: &Change, colours: Colours) {
+    let (sign, colour, word) = match change.action {
+        Action::Create => ("+", "32", "create"),
+        Action::Change => ("~", "33", "change"),
+        Action::Delete => ("-", "31", "delete"),
+        Action::Deploy => (">", "36", "deploy"),
+        Action::Remove => ("<", "35", "remove"),
+        Action::Rename => ("=", "33", "rename"),
+    };
+    let path = change.object.path.join(" > ");
+    let head = format!("{sign} {word} {path}");
+    let _ = write!(text, "{:>4} {}", change.order, colours.paint(colour, &head));
+    match &change.object.namespace[..] {
+        "" => {}
+        namespace => {
+            let _ = write!(text, "  in {namespace}");
+        }
+    }
+    if let Some(because) = change.because.as_ref().filter(|because| **because != path) {
+        let _ = write!(text, "  because of {because}");
+    }
+    text.push('\n');
+    for field in &change.diff {
+        let _ = writeln!(text, "         {}", line(field));
+    }
+    for object in &change.target_objects {
+        let _ = writeln!(text, "         applies {object}");
+    }
+}
+
+fn line(field: &FieldChange) -> String {
+    let path = &field.path;
+    match (&field.from, &field.to) {
+        _ if field.hidden => format!("{path}: (changed)"),
+        (None, None) => format!("{path}: (changed)"),
+        (None, Some(to)) => format!("{path}: {}", short(to)),
+        (Some(from), None) => format!("{path}: {} → gone", short(from)),
+        (Some(from), Some(to)) => format!("{path}: {} → {}", short(from), short(to)),
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) if text.lines().count() > 1 => {
+            return format!("({} lines)", text.lines().count());
+        }
+        other => other.to_string(),
+    };
+    if text.chars().count() <= LONGEST_VALUE {
+        return text;
+    }
+    let cut: String = text.chars().take(LONGEST_VALUE).collect();
+    format!("{cut}…")
+}

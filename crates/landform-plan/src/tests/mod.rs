@@ -1,0 +1,7 @@
+//! Plans on whole landscapes, and what happens when they are carried out.
+
+mod boundaries;
+mod harness;
+mod landscapes;
+mod operators;
+mod property;

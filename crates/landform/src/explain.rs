@@ -1,0 +1,208 @@
+//! `landform why`, `tree` and `graph`: what the server's views say, for people.
+//!
+//! On a cluster without Landform's server the views are missing; `why` then reads the objects itself.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use kube::Client;
+use landform_explain::render::{self, Style};
+use landform_explain::graph::Graph;
+use landform_explain::tree::{self, Forest, Scope};
+use landform_explain::why::Why;
+use landform_explain::{ClientReader, explain};
+use time::OffsetDateTime;
+
+use crate::client::object::{FileArgs, Place, places};
+use crate::client::{ClientArgs, block_on, get};
+use crate::exit::misused;
+use crate::output::color::Paint;
+use crate::output::{ColorArgs, Format, one};
+use crate::{AnyError, exit, say};
+
+const VIEWS: &str = "/apis/landform.dev/v1alpha1";
+
+/// Arguments of `landform why`.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  landform why installation/web            why it is not ready, down to the root causes
+  landform why apptype notes               why an upgrade is blocked
+  landform why installation/web --json     the same for programs")]
+pub(crate) struct WhyArgs {
+    /// The object: KIND/NAME or KIND NAME.
+    #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
+    object: Vec<String>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    color: ColorArgs,
+    #[command(flatten)]
+    server: ClientArgs,
+}
+
+pub(crate) fn why(args: WhyArgs) -> Result<ExitCode, AnyError> {
+    block_on(async {
+        let client = args.server.connect().await?;
+        let place = one_place(&client, &args.object).await?;
+        let why = ask_why(&client, &place).await?;
+        let text = if args.json {
+            one(&serde_json::to_value(&why)?, Format::Json)
+        } else {
+            render::why_styled(&why, style(args.color))
+        };
+        say(&text)?;
+        Ok(exit::OK)
+    })
+}
+
+/// Asks the server; reads for itself where that has no such view.
+async fn ask_why(client: &Client, place: &Place) -> Result<Why, AnyError> {
+    let path = format!("{VIEWS}/why/{}", place.view_path());
+    if let Some(answer) = get(client, &path).await? {
+        return Ok(serde_json::from_value(answer)?);
+    }
+    if get(client, &place.path()).await?.is_none() {
+        return Err(place.missing().into());
+    }
+    Ok(explain(&ClientReader::new(client.clone()), &place.object_ref()).await?)
+}
+
+async fn one_place(client: &Client, words: &[String]) -> Result<Place, AnyError> {
+    let mut found = places(client, words, &FileArgs::default()).await?;
+    match (found.pop(), found.is_empty()) {
+        (Some(place), true) => Ok(place),
+        _ => misused("name one object: KIND/NAME or KIND NAME"),
+    }
+}
+
+fn style(color: ColorArgs) -> &'static dyn Style {
+    if Paint::new(color.color).is_on() {
+        &render::Ansi
+    } else {
+        &render::Plain
+    }
+}
+
+/// Arguments of `landform tree`.
+#[derive(Args)]
+pub(crate) struct TreeArgs {
+    /// The object at the top: KIND/NAME or KIND NAME [default: all of the namespace that nobody owns].
+    #[arg(value_name = "KIND/NAME", num_args = 0..=2)]
+    object: Vec<String>,
+    /// Only objects of this project, of all namespaces.
+    #[arg(long, value_name = "NAME", conflicts_with = "object")]
+    project: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    color: ColorArgs,
+    #[command(flatten)]
+    server: ClientArgs,
+}
+
+/// How a graph is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Picture {
+    /// For a terminal.
+    Text,
+    /// For Graphviz.
+    Dot,
+    /// For Markdown.
+    Mermaid,
+    /// A picture.
+    Svg,
+    /// For programs.
+    Json,
+}
+
+/// Arguments of `landform graph`.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  landform graph                           what refers to what in this namespace
+  landform graph -o svg > landscape.svg    as a picture
+  landform graph -o dot | dot -Tpng        with Graphviz")]
+pub(crate) struct GraphArgs {
+    /// The form of the picture.
+    #[arg(short, long, value_enum, default_value_t = Picture::Text, value_name = "FORM")]
+    output: Picture,
+    /// Of all namespaces.
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    #[command(flatten)]
+    color: ColorArgs,
+    #[command(flatten)]
+    server: ClientArgs,
+}
+
+pub(crate) fn tree(args: TreeArgs) -> Result<ExitCode, AnyError> {
+    block_on(async {
+        let client = args.server.connect().await?;
+        let forest = ask_tree(&client, &args).await?;
+        let text = if args.json {
+            one(&serde_json::to_value(&forest)?, Format::Json)
+        } else {
+            render::tree_styled(&forest, OffsetDateTime::now_utc(), style(args.color))
+        };
+        say(&text)?;
+        Ok(exit::OK)
+    })
+}
+
+async fn ask_tree(client: &Client, args: &TreeArgs) -> Result<Forest, AnyError> {
+    let reader = ClientReader::new(client.clone());
+    if !args.object.is_empty() {
+        let place = one_place(client, &args.object).await?;
+        let path = format!("{VIEWS}/tree/{}", place.view_path());
+        if let Some(answer) = get(client, &path).await? {
+            return Ok(serde_json::from_value(answer)?);
+        }
+        return Ok(tree::below(&reader, &place.object_ref()).await?);
+    }
+    let scope = Scope {
+        namespace: args
+            .project
+            .is_none()
+            .then(|| client.default_namespace().to_owned()),
+        project: args.project.clone(),
+    };
+    match get(client, &format!("{VIEWS}/tree{}", query(&scope))).await? {
+        Some(answer) => Ok(serde_json::from_value(answer)?),
+        None => Ok(tree::forest(&reader, &scope).await?),
+    }
+}
+
+pub(crate) fn graph(args: GraphArgs) -> Result<ExitCode, AnyError> {
+    block_on(async {
+        let client = args.server.connect().await?;
+        let scope = Scope {
+            namespace: (!args.all_namespaces).then(|| client.default_namespace().to_owned()),
+            project: None,
+        };
+        let graph: Graph = match get(&client, &format!("{VIEWS}/graph{}", query(&scope))).await? {
+            Some(answer) => serde_json::from_value(answer)?,
+            None => landform_explain::graph::graph(&ClientReader::new(client), &scope).await?,
+        };
+        let text = match args.output {
+            Picture::Text => render::graph_text_styled(&graph, style(args.color)),
+            Picture::Dot => render::graph_dot(&graph),
+            Picture::Mermaid => render::graph_mermaid(&graph),
+            Picture::Svg => render::graph_svg(&graph),
+            Picture::Json => one(&serde_json::to_value(&graph)?, Format::Json),
+        };
+        say(&text)?;
+        Ok(exit::OK)
+    })
+}
+
+fn query(scope: &Scope) -> String {
+    let namespace = scope.namespace.as_ref().map(|name| format!("namespace={name}"));
+    let project = scope.project.as_ref().map(|name| format!("project={name}"));
+    let parts: Vec<_> = namespace.into_iter().chain(project).collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", parts.join("&"))
+    }
+}

@@ -1,0 +1,144 @@
+//! How answers look: tables, YAML, JSON or names; colours and a line that lives, on a terminal only.
+//!
+//! `table.rs` lays out columns, `color.rs` decides about colours, `live.rs` is the line that shows how it goes.
+
+pub(crate) mod color;
+pub(crate) mod live;
+pub(crate) mod table;
+pub(crate) mod time;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::output::color::When;
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The objects as JSON.
+    Json,
+    /// The objects as YAML.
+    Yaml,
+    /// A table with all columns.
+    Wide,
+    /// One KIND/NAME per line.
+    Name,
+}
+
+/// How an answer is shown.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct OutputArgs {
+    /// The form of the answer [default: a table].
+    #[arg(short, long, value_enum, value_name = "FORM", help_heading = "Output")]
+    pub(crate) output: Option<Format>,
+    #[command(flatten)]
+    pub(crate) color: ColorArgs,
+}
+
+/// Whether there are colours.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ColorArgs {
+    /// Whether the answer has colours; `auto` is on a terminal, unless NO_COLOR is set.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = When::Auto, help_heading = "Output")]
+    pub(crate) color: When,
+}
+
+/// An object without what only servers read.
+pub(crate) fn readable(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    object
+}
+
+/// Objects as one text: one by itself, several as a List.
+pub(crate) fn objects(objects: Vec<Value>, single: bool, format: Format) -> String {
+    let mut objects: Vec<Value> = objects.into_iter().map(readable).collect();
+    let value = match (single, objects.len()) {
+        (true, 1) => objects.remove(0),
+        _ => serde_json::json!({"apiVersion": "v1", "kind": "List", "items": objects}),
+    };
+    one(&value, format)
+}
+
+/// One value as text.
+pub(crate) fn one(value: &Value, format: Format) -> String {
+    match format {
+        Format::Yaml => landform_yaml::write(value),
+        Format::Json | Format::Wide | Format::Name => {
+            let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+            text.push('\n');
+            text
+        }
+    }
+}
+
+/// A text, indented by so many spaces.
+pub(crate) fn indented(text: &str, by: usize) -> String {
+    let indent = " ".repeat(by);
+    text.lines()
+        .map(|line| {
+            if line.is_empty() {
+                "\n".to_owned()
+            } else {
+                format!("{indent}{line}\n")
+            }
+        })
+        .collect()
+}
+
+/// What stands in the place of a secret's values.
+pub(crate) const HIDDEN: &str = "***";
+
+/// An object that may be shown to those who look over a shoulder: a Secret without its values.
+pub(crate) fn without_secrets(mut object: Value, mark: &str) -> Value {
+    let is_secret = object["kind"] == "Secret" && object["apiVersion"] == "v1";
+    if is_secret {
+        for field in ["data", "stringData"] {
+            if let Some(data) = object.get_mut(field).and_then(Value::as_object_mut) {
+                data.values_mut().for_each(|value| *value = mark.into());
+            }
+        }
+    }
+    // What was applied last stands in an annotation, values and all.
+    let annotations = object.pointer_mut("/metadata/annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        annotations.remove(crate::apply::LAST_APPLIED);
+        annotations.remove(landform_api::project::ANNOTATION_APPLIED);
+        if annotations.is_empty()
+            && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            metadata.remove("annotations");
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn one_object_stands_alone_and_several_are_a_list() {
+        let object = json!({"kind": "A", "metadata": {"name": "a", "managedFields": [1]}});
+        let text = objects(vec![object.clone()], true, Format::Yaml);
+        assert_eq!(text, "kind: A\nmetadata:\n  name: a\n");
+        let text = objects(vec![object.clone(), object], false, Format::Json);
+        let list: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(list["items"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn values_of_secrets_are_not_shown() {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "data": {"a": "aHVudGVyMg=="},
+            "metadata": {"annotations": {crate::apply::LAST_APPLIED: "hunter2"}},
+        });
+        let shown = without_secrets(secret, HIDDEN);
+        assert_eq!(shown["data"]["a"], "***");
+        assert!(!shown.to_string().contains("hunter2"), "{shown}");
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}});
+        assert_eq!(without_secrets(map.clone(), HIDDEN), map);
+    }
+}

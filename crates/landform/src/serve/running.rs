@@ -1,0 +1,175 @@
+//! A server with all its parts: started, and stopped in the right order.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use landform_apiserver::{AUTHENTICATED, ApiServer, Config, Identity, MASTERS, StaticToken};
+use landform_controllers::collector::Collector;
+use landform_deployers::process::ApiAddress;
+use landform_engine::Engine;
+use landform_store::Store;
+use landform_store::embedded::{EmbeddedStore, Options as StoreOptions};
+use landform_store::memory::MemoryStore;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::pki::ADMIN_USER;
+use super::{StoreKind, kubeconfig, listener, pki};
+use crate::{AnyError, data_dir, engine};
+
+/// When the server is told to stop, requests that are under way get this long to finish.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// What a server is started with.
+pub(crate) struct Options {
+    pub(crate) data_dir: PathBuf,
+    /// Where the admin's kubeconfig goes, if not into the data directory.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) store: StoreKind,
+    /// What controllers and deployers are told; none when reconcilers run elsewhere.
+    pub(crate) controllers: Option<engine::ControllerArgs>,
+    pub(crate) listener: TcpListener,
+}
+
+/// A server at work.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    /// The admin's kubeconfig.
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) engine: Option<Engine>,
+    server: ApiServer,
+    store: OpenStore,
+    house: JoinHandle<()>,
+    collector: JoinHandle<()>,
+    listening: listener::Listening,
+}
+
+impl Running {
+    pub(crate) async fn start(options: Options) -> Result<Self, AnyError> {
+        let data_dir = &options.data_dir;
+        make_private_dir(data_dir)?;
+        let store = open_store(options.store, data_dir)?;
+        let address = options.listener.local_addr()?;
+        let pki = pki::load_or_make(&data_dir.join("pki"), address.ip())?;
+        let config = Config {
+            address: address.to_string(),
+            ca_certificate: Some(pki.ca_certificate.clone()),
+            static_tokens: vec![StaticToken::new(
+                &pki.token,
+                Identity::new(ADMIN_USER, [MASTERS, AUTHENTICATED]),
+            )],
+            token_key: Some(pki.token_key.clone()),
+            ..Config::default()
+        };
+        let server = ApiServer::start(store.store(), config).await?;
+        let kubeconfig = options
+            .kubeconfig
+            .unwrap_or_else(|| data_dir.join("kubeconfig"));
+        let kubeconfig = kubeconfig::write(&kubeconfig, address, &pki)?;
+        engine::install_kinds(&engine::client_in_process(&server)).await?;
+        let engine = match options.controllers {
+            None => None,
+            Some(controllers) => {
+                let api = ApiAddress {
+                    server: kubeconfig::server_url(address),
+                    ca_certificate: Some(pki.ca_certificate.clone()),
+                };
+                let engine = engine::start_in_process(&server, data_dir, api, controllers)?;
+                Some(engine)
+            }
+        };
+        let house = tokio::spawn(server.clone().keep_house());
+        let collector = tokio::spawn(collector(&server).run());
+        let listening = listener::Listening::start(options.listener, server.clone(), &pki)?;
+        Ok(Self {
+            address,
+            kubeconfig,
+            engine,
+            server,
+            store,
+            house,
+            collector,
+            listening,
+        })
+    }
+
+    /// A client without a socket.
+    pub(crate) fn client(&self) -> Client {
+        engine::client_in_process(&self.server)
+    }
+
+    pub(crate) async fn stop(self) {
+        // Runs are told first: they may still write what they know.
+        if let Some(engine) = self.engine {
+            engine.stop(PATIENCE / 4).await;
+        }
+        // What this is at is cut short, and done again after the next start.
+        self.collector.abort();
+        let _ = self.collector.await;
+        self.server.stop();
+        self.listening.finish(PATIENCE).await;
+        let _ = tokio::time::timeout(Duration::from_millis(250), self.house).await;
+        self.store.close().await;
+    }
+}
+
+/// The garbage collector: a client without a socket, which shows itself as `deletion`.
+fn collector(server: &ApiServer) -> Collector {
+    let client = engine::client_in_process(server);
+    let collector = Collector::new(client, &server.metrics_registry());
+    server.mount("deletion", collector.view());
+    collector
+}
+
+/// The store, kept in its own type so that it can be closed.
+enum OpenStore {
+    Memory(Arc<MemoryStore>),
+    Embedded(Arc<EmbeddedStore>),
+}
+
+impl OpenStore {
+    fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Memory(store) => store.clone(),
+            Self::Embedded(store) => store.clone(),
+        }
+    }
+
+    async fn close(&self) {
+        match self {
+            Self::Memory(_) => {}
+            Self::Embedded(store) => {
+                if let Err(error) = store.close().await {
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "closing the store failed"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn open_store(kind: StoreKind, data_dir: &Path) -> Result<OpenStore, AnyError> {
+    Ok(match kind {
+        StoreKind::Memory => OpenStore::Memory(Arc::new(MemoryStore::new())),
+        StoreKind::Embedded => {
+            let store =
+                EmbeddedStore::open(&data_dir::store_dir(data_dir), StoreOptions::default())?;
+            OpenStore::Embedded(Arc::new(store))
+        }
+    })
+}
+
+/// Makes a directory that only its owner can look into.
+fn make_private_dir(dir: &Path) -> Result<(), AnyError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|error| format!("can't make the directory {}: {error}", dir.display()).into())
+}

@@ -1,0 +1,41 @@
+//! Why things are not well, when `landform up --wait` gives up: the root causes, each once.
+
+use std::collections::BTreeSet;
+
+use kube::Client;
+use landform_explain::why::Root;
+use landform_explain::{ClientReader, ObjectRef, explain};
+
+use super::sight::Sight;
+use crate::AnyError;
+
+/// So many root causes are told.
+const TOLD: usize = 10;
+
+/// The root causes of what is not well, the worst first, as lines.
+pub(crate) async fn lines(client: &Client, late: &[Sight]) -> Result<Vec<String>, AnyError> {
+    let reader = ClientReader::new(client.clone());
+    let mut known = BTreeSet::new();
+    let mut roots: Vec<Root> = Vec::new();
+    for sight in late {
+        let Some(object) = ObjectRef::known(&sight.kind, &sight.namespace, &sight.name) else {
+            continue;
+        };
+        for root in explain(&reader, &object).await?.roots {
+            if known.insert((root.object.to_string(), root.message.clone())) {
+                roots.push(root);
+            }
+        }
+    }
+    roots.sort_by_key(|root| root.rank);
+    let more = roots.len().saturating_sub(TOLD);
+    let mut lines = Vec::new();
+    for root in roots.iter().take(TOLD) {
+        lines.push(format!("✗ {}: {}", root.object, root.message));
+        lines.push(format!("  → {}", root.act));
+    }
+    if more > 0 {
+        lines.push(format!("… and {more} more causes"));
+    }
+    Ok(lines)
+}

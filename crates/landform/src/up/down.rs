@@ -1,0 +1,214 @@
+//! `landform down`: takes everything of a project down in the right order, after showing what that is.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use http::Request;
+use kube::Client;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use landform_api::project::{GROUP, LABEL_PROJECT, VERSION};
+use landform_project::apply::Kinds;
+use serde_json::{Value, json};
+
+use super::follow::{self, Follower, News};
+use super::home::Home;
+use super::state::span;
+use super::{REDRAW, Shown, causes, start};
+use crate::client::{get, plain};
+use crate::confirm::confirmed;
+use crate::serve::Running;
+use crate::{AnyError, logging};
+
+/// A server that doesn't answer within this time isn't there.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+/// So many names of a kind are shown.
+const NAMED: usize = 8;
+
+/// Arguments of `landform down`.
+#[derive(Args)]
+pub(crate) struct DownArgs {
+    /// The project's directory.
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+    /// Don't ask.
+    #[arg(short, long)]
+    yes: bool,
+    /// Only show what would go.
+    #[arg(long)]
+    dry_run: bool,
+    /// Waiting ends after this time, for instance 5m; the deletion goes on with the next `landform up` or `down`.
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    timeout: String,
+    /// Where everything is kept [default: .landform in the project's directory].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: DownArgs) -> Result<ExitCode, AnyError> {
+    let timeout = landform_api::duration::parse(&args.timeout).ok_or_else(|| {
+        format!(
+            "--timeout {:?} is no length of time: say for instance 90s or 5m",
+            args.timeout
+        )
+    })?;
+    let home = Home::of(&args.directory, args.data_dir.clone())?;
+    if !home.kubeconfig().exists() {
+        println!("{} is not up: there is nothing to take down.", home.shown());
+        return Ok(ExitCode::SUCCESS);
+    }
+    logging::start_in_file(&home.make()?)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(down(&args, &home, timeout));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    result
+}
+
+async fn down(args: &DownArgs, home: &Home, timeout: Duration) -> Result<ExitCode, AnyError> {
+    // Of the server that is up, or of one that is started for this.
+    let (client, own) = match running_server(home).await {
+        Some(client) => (client, None),
+        None => {
+            let running = start(home, None).await?;
+            (running.client(), Some(running))
+        }
+    };
+    let result = take_down(&client, args, home, timeout).await;
+    if let Some(running) = own {
+        Running::stop(running).await;
+    }
+    result
+}
+
+async fn running_server(home: &Home) -> Option<Client> {
+    let kubeconfig = Kubeconfig::read_from(home.kubeconfig()).ok()?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .ok()?;
+    let client = Client::try_from(config).ok()?;
+    let answer = tokio::time::timeout(ANSWERS_WITHIN, get(&client, "/version")).await;
+    matches!(answer, Ok(Ok(Some(_)))).then_some(client)
+}
+
+async fn take_down(
+    client: &Client,
+    args: &DownArgs,
+    home: &Home,
+    timeout: Duration,
+) -> Result<ExitCode, AnyError> {
+    let name = home.project_name();
+    let path = format!("/apis/{GROUP}/{VERSION}/projects/{name}");
+    let Some(project) = get(client, &path).await? else {
+        println!("There is no project {name} here: nothing to take down.");
+        return Ok(ExitCode::SUCCESS);
+    };
+    print!("{}", preview(client, &name).await?);
+    if args.dry_run {
+        println!("Nothing was deleted: this was a dry run.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !args.yes && !confirmed("Take all of this down?")? {
+        println!("Nothing was deleted.");
+        return Ok(ExitCode::FAILURE);
+    }
+    let uid = project["metadata"]["uid"].as_str().unwrap_or_default();
+    let options = json!({
+        "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background",
+        "preconditions": {"uid": uid},
+    });
+    let request = Request::delete(&path).header("content-type", "application/json");
+    let request = request.body(options.to_string().into_bytes())?;
+    client.request::<Value>(request).await.map_err(plain)?;
+    let mut shown = Shown::new(home, Instant::now());
+    let gone = until_gone(&mut shown, client, uid);
+    match tokio::time::timeout(timeout, gone).await {
+        Ok(result) => result?,
+        Err(_) => {
+            shown.screen.keep();
+            let late: Vec<_> = shown.late();
+            for line in causes::lines(client, &late).await? {
+                shown.screen.say(&line);
+            }
+            let time = span(timeout);
+            return Err(format!(
+                "not everything is gone after {time}; what is left waits for the above"
+            )
+            .into());
+        }
+    }
+    let text = format!(
+        "Everything of {name} is gone after {}.",
+        span(shown.begun.elapsed())
+    );
+    shown.screen.say(&text);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows how it goes until the project itself is gone, which is last.
+async fn until_gone(shown: &mut Shown, client: &Client, project: &str) -> Result<(), AnyError> {
+    let mut follower = Follower::new(client, &follow::kinds());
+    let mut tick = tokio::time::interval(REDRAW);
+    loop {
+        tokio::select! {
+            news = follower.next() => {
+                let Some(news) = news else {
+                    return Err("the server has stopped".into());
+                };
+                let last = matches!(&news, News::Gone(uid) if uid == project);
+                shown.take(news);
+                if last {
+                    shown.screen.draw(&[]);
+                    return Ok(());
+                }
+                // It may be gone before anything was seen of it.
+                if follower.is_complete() && !shown.state.contains(project) {
+                    return Ok(());
+                }
+            }
+            _ = tick.tick() => shown.draw(),
+        }
+    }
+}
+
+/// Everything that the project's files stand for, by kind.
+async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let kinds = Kinds::default();
+    for kind in kinds.all(client).await? {
+        let path = kind.path(None, None);
+        let path = format!("{path}?labelSelector={LABEL_PROJECT}%3D{project}");
+        let Some(list) = get(client, &path).await? else {
+            continue;
+        };
+        for object in list["items"].as_array().into_iter().flatten() {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            found
+                .entry(kind.kind.clone())
+                .or_default()
+                .push(name.to_owned());
+        }
+    }
+    let total: usize = found.values().map(Vec::len).sum();
+    let mut text =
+        format!("Project {project}: {total} objects, and what they own, will be deleted:\n");
+    for (kind, names) in &found {
+        let more = names.len().saturating_sub(NAMED);
+        let first: Vec<_> = names.iter().take(NAMED).map(String::as_str).collect();
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(
+            "  {:>4} {kind}: {}{more}\n",
+            names.len(),
+            first.join(", ")
+        ));
+    }
+    Ok(text)
+}

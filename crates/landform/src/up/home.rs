@@ -1,0 +1,174 @@
+//! Where a project is, and where `landform up` keeps what belongs to it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use landform_api::project::STATE_DIRECTORY;
+use landform_project::Settings;
+use tokio::net::TcpListener;
+
+use crate::AnyError;
+
+/// Where the API is unless something else has that port.
+const USUAL: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7443);
+
+/// A project's directory and its data.
+pub(crate) struct Home {
+    /// As an absolute path without links.
+    pub(crate) directory: PathBuf,
+    pub(crate) data_dir: PathBuf,
+    given: PathBuf,
+}
+
+impl Home {
+    pub(crate) fn of(directory: &Path, data_dir: Option<PathBuf>) -> Result<Self, AnyError> {
+        let found = directory.canonicalize().map_err(|error| {
+            format!(
+                "there is no project in {}: {error}; name a directory with manifests",
+                directory.display()
+            )
+        })?;
+        if !found.is_dir() {
+            return Err(format!(
+                "{} is a file: name the directory that it is in, or use `landform apply -f`",
+                directory.display()
+            )
+            .into());
+        }
+        let data_dir = data_dir.unwrap_or_else(|| found.join(STATE_DIRECTORY));
+        Ok(Self {
+            directory: found,
+            data_dir,
+            given: directory.to_owned(),
+        })
+    }
+
+    /// The directory as it was given.
+    pub(crate) fn shown(&self) -> String {
+        self.given.display().to_string()
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.data_dir.join("kubeconfig")
+    }
+
+    /// Makes the data directory; returns the file for the log.
+    pub(crate) fn make(&self) -> Result<PathBuf, AnyError> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.data_dir);
+        made.map_err(|error| {
+            format!(
+                "can't make {}: {error}; name another place with --data-dir",
+                self.data_dir.display()
+            )
+        })?;
+        // Nothing in it is for version control.
+        let ignore = self.data_dir.join(".gitignore");
+        if self.data_dir.ends_with(STATE_DIRECTORY) && !ignore.exists() {
+            std::fs::write(&ignore, "*\n")?;
+        }
+        Ok(self.data_dir.join("landform.log"))
+    }
+
+    /// The name that `landform.yaml` says, or that of the directory.
+    pub(crate) fn project_name(&self) -> String {
+        let said = Settings::load(&self.directory)
+            .ok()
+            .and_then(|settings| settings.name);
+        said.unwrap_or_else(|| {
+            let name = self.directory.file_name().unwrap_or_default();
+            as_name(&name.to_string_lossy())
+        })
+    }
+
+    /// A socket at the address that was asked for; else at that of the last time, so that clients find the API
+    /// again; else at any.
+    pub(crate) async fn listener(
+        &self,
+        asked: Option<SocketAddr>,
+    ) -> Result<TcpListener, AnyError> {
+        if let Some(address) = asked {
+            let listener = TcpListener::bind(address).await;
+            return listener.map_err(|error| {
+                format!("can't listen on {address}: {error}; name another address with --listen")
+                    .into()
+            });
+        }
+        let last = std::fs::read_to_string(self.kubeconfig())
+            .ok()
+            .and_then(|text| address_in(&text));
+        for address in last.into_iter().chain([USUAL]) {
+            if let Ok(listener) = TcpListener::bind(address).await {
+                return Ok(listener);
+            }
+        }
+        Ok(TcpListener::bind(SocketAddr::new(USUAL.ip(), 0)).await?)
+    }
+
+    /// An error of the start, with what to do when it is because the project is up already.
+    pub(crate) fn in_use(&self, error: AnyError) -> AnyError {
+        let text = error.to_string();
+        if !text.contains("is in use by") {
+            return error;
+        }
+        format!(
+            "{} is up already: look at it with `landform get installations --kubeconfig {}`, or stop the other `landform up` first",
+            self.shown(),
+            self.kubeconfig().display()
+        )
+        .into()
+    }
+}
+
+/// The address in a kubeconfig that Landform wrote.
+fn address_in(kubeconfig: &str) -> Option<SocketAddr> {
+    let (_, rest) = kubeconfig.split_once("https://")?;
+    let end = rest
+        .find(|c: char| c.is_whitespace() || c == '"')
+        .unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+/// A directory's name as an object may be called.
+fn as_name(text: &str) -> String {
+    let mut name: String = text
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(63)
+        .collect();
+    name = name.trim_matches('-').to_owned();
+    if name.is_empty() {
+        "project".into()
+    } else {
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_directory_gives_a_name() {
+        for (directory, name) in [
+            ("shop", "shop"),
+            ("My Shop", "my-shop"),
+            ("_x_", "x"),
+            ("…", "project"),
+        ] {
+            assert_eq!(as_name(directory), name);
+        }
+    }
+
+    #[test]
+    fn the_last_address_is_found_in_the_kubeconfig() {
+        let text = "clusters:\n- cluster:\n    server: https://127.0.0.1:7999\n  name: landform\n";
+        assert_eq!(address_in(text), "127.0.0.1:7999".parse().ok());
+        assert_eq!(address_in("nothing"), None);
+    }
+}

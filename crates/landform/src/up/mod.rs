@@ -1,0 +1,438 @@
+//! `landform up`: a project's directory, brought up on this machine and kept as its files say.
+//!
+//! Reading order: `sight.rs` reads one object, `state.rs` knows all of them and what changed, `frame.rs` draws
+//! them as a tree, `screen.rs` puts that on a terminal, `follow.rs` watches. This file starts the server and
+//! tells how it goes; `home.rs` is where a project's data is; `down.rs` takes everything down again.
+
+mod causes;
+mod down;
+mod follow;
+mod frame;
+mod home;
+mod screen;
+mod sight;
+mod state;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use http::Request;
+use kube::Client;
+use landform_api::project::{self, ProjectProblem};
+use landform_engine::view::{Filter, State as Standing};
+use landform_engine::{Engine, Key};
+use landform_project::Settings;
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(crate) use self::down::{DownArgs, run as down};
+use self::follow::{Follower, News};
+use self::frame::{Heading, frame};
+use self::home::Home;
+use self::screen::Screen;
+use self::sight::{Sight, Tone};
+use self::state::{State, line, span};
+use crate::client::{get, plain};
+use crate::serve::{Options, Running, StoreKind};
+use crate::{AnyError, engine, logging};
+
+/// How often a live tree is drawn while something happens.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// Arguments of `landform up`.
+#[derive(Args)]
+pub(crate) struct UpArgs {
+    /// The project's directory.
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+    /// Ends when everything has Succeeded (0), or when something can't without you (1, with the root causes).
+    #[arg(long)]
+    wait: bool,
+    /// With --wait: how long at most, for instance 90s or 5m.
+    #[arg(long, value_name = "TIME", requires = "wait")]
+    timeout: Option<String>,
+    /// Where everything is kept [default: .landform in the project's directory].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// The address of the API [default: the one of the last time, else 127.0.0.1:7443, else a free port].
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+}
+
+pub(crate) fn run(args: UpArgs) -> Result<ExitCode, AnyError> {
+    let timeout = match args.timeout.as_deref() {
+        None => None,
+        Some(text) => Some(landform_api::duration::parse(text).ok_or_else(|| {
+            format!("--timeout {text:?} is no length of time: say for instance 90s or 5m")
+        })?),
+    };
+    let home = Home::of(&args.directory, args.data_dir.clone())?;
+    let log = home.make()?;
+    logging::start_in_file(&log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(up(&args, &home, timeout));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    result
+}
+
+async fn up(args: &UpArgs, home: &Home, timeout: Option<Duration>) -> Result<ExitCode, AnyError> {
+    let begun = Instant::now();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let running = start(home, args.listen).await?;
+    let mut shown = Shown::new(home, begun);
+    shown.screen.say(&format!(
+        "landform ready: https://{} kubeconfig={}",
+        running.address,
+        running.kubeconfig.display()
+    ));
+    let client = running.client();
+    let name = declare(&client, home).await?;
+    let work = tell(&mut shown, &running, &name, args.wait);
+    let limit = async {
+        match timeout {
+            Some(timeout) => tokio::time::sleep(timeout).await,
+            None => std::future::pending().await,
+        }
+    };
+    let end = tokio::select! {
+        end = work => end?,
+        () = limit => End::TimedOut,
+        _ = terminate.recv() => End::Told,
+        _ = interrupt.recv() => End::Told,
+    };
+    let code = match end {
+        End::Well => ExitCode::SUCCESS,
+        End::Told => {
+            shown.screen.keep();
+            let text = format!(
+                "Stopped. What was deployed goes on; `landform up {0}` continues, `landform down {0}` takes it down.",
+                home.shown()
+            );
+            shown.screen.say(&text);
+            ExitCode::SUCCESS
+        }
+        End::Stuck | End::TimedOut => {
+            shown.screen.keep();
+            if matches!(end, End::TimedOut) {
+                let time = span(timeout.unwrap_or_default());
+                shown
+                    .screen
+                    .say(&format!("Not everything has Succeeded within {time}:"));
+            }
+            for line in causes::lines(&client, &shown.late()).await? {
+                shown.screen.say(&line);
+            }
+            ExitCode::FAILURE
+        }
+    };
+    running.stop().await;
+    Ok(code)
+}
+
+/// How following a project ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Everything has Succeeded.
+    Well,
+    /// Something failed, and nothing moves on by itself.
+    Stuck,
+    /// Not everything has Succeeded in time.
+    TimedOut,
+    /// Somebody wants it to stop.
+    Told,
+}
+
+/// Starts the server on the project's own data.
+async fn start(home: &Home, listen: Option<SocketAddr>) -> Result<Running, AnyError> {
+    let root = Some(home.directory.clone());
+    Running::start(Options {
+        data_dir: home.data_dir.clone(),
+        kubeconfig: None,
+        store: StoreKind::Embedded,
+        controllers: Some(engine::ControllerArgs::for_project(root)),
+        listener: home.listener(listen).await?,
+    })
+    .await
+    .map_err(|error| home.in_use(error))
+}
+
+/// Writes the object that stands for the directory; returns its name.
+async fn declare(client: &Client, home: &Home) -> Result<String, AnyError> {
+    let name = home.project_name();
+    let all = format!("/apis/{}/{}/projects", project::GROUP, project::VERSION);
+    let one = format!("{all}/{name}");
+    let spec = json!({"directory": home.directory});
+    let request = match get(client, &one).await? {
+        Some(found) if found["spec"]["directory"] == spec["directory"] => return Ok(name),
+        Some(_) => Request::patch(one)
+            .header("content-type", "application/merge-patch+json")
+            .body(json!({"spec": spec}).to_string().into_bytes())?,
+        None => {
+            let object = json!({
+                "apiVersion": format!("{}/{}", project::GROUP, project::VERSION),
+                "kind": project::KIND, "metadata": {"name": name}, "spec": spec,
+            });
+            Request::post(all)
+                .header("content-type", "application/json")
+                .body(object.to_string().into_bytes())?
+        }
+    };
+    client.request::<Value>(request).await.map_err(plain)?;
+    Ok(name)
+}
+
+/// What is on the screen, and what it is made from.
+struct Shown {
+    screen: Screen,
+    state: State,
+    project: String,
+    directory: PathBuf,
+    begun: Instant,
+    problems: Vec<ProjectProblem>,
+    /// Whether it was said that all is well, and nothing has happened since.
+    said_well: bool,
+}
+
+impl Shown {
+    fn new(home: &Home, begun: Instant) -> Self {
+        Self {
+            screen: Screen::new(),
+            state: State::default(),
+            project: home.project_name(),
+            directory: home.directory.clone(),
+            begun,
+            problems: Vec::new(),
+            said_well: false,
+        }
+    }
+
+    /// Takes in what a watch shows; says it in a line when nobody sees the tree.
+    fn take(&mut self, news: News) {
+        let now = Instant::now();
+        let change = match news {
+            News::Listed => None,
+            News::Gone(uid) => self.state.gone(&uid, now),
+            News::Seen(object) => {
+                self.tell_problems(&object);
+                Sight::of(&object).and_then(|sight| self.state.seen(sight, now))
+            }
+        };
+        let Some(change) = change else { return };
+        if self.said_well {
+            // A new round: the clock of the heading begins anew.
+            self.said_well = false;
+            self.begun = now;
+            self.screen.keep();
+        }
+        if !self.screen.is_live() {
+            self.screen.say(&line(&change));
+        }
+    }
+
+    /// Problems of files stay on the screen with their place.
+    fn tell_problems(&mut self, object: &Value) {
+        if object["kind"] != project::KIND || object["metadata"]["name"] != self.project.as_str() {
+            return;
+        }
+        let found = object["status"]["problems"].clone();
+        let found: Vec<ProjectProblem> = serde_json::from_value(found).unwrap_or_default();
+        for problem in &found {
+            if !self.problems.contains(problem) {
+                for line in problem_lines(problem) {
+                    self.screen.say(&line);
+                }
+            }
+        }
+        if found.is_empty() && !self.problems.is_empty() {
+            self.screen.say("All files can be read again.");
+        }
+        self.problems = found;
+        let held = &object["status"]["heldDeletions"];
+        if held.is_object() && !self.said_held(held) {
+            let text = format!(
+                "{} of {} objects would be deleted, which is a lot: say `landform approve project/{}` if that is meant.",
+                held["count"], held["of"], self.project
+            );
+            self.screen.say(&text);
+        }
+    }
+
+    /// Whether these deletions were told before; remembers them.
+    fn said_held(&mut self, held: &Value) -> bool {
+        let token = held["token"].as_str().unwrap_or_default();
+        let note = ProjectProblem {
+            message: token.to_owned(),
+            ..ProjectProblem::default()
+        };
+        let said = self.problems.contains(&note);
+        self.problems.push(note);
+        said
+    }
+
+    /// What is not as it should be.
+    fn late(&self) -> Vec<Sight> {
+        let late = self.state.objects().map(|known| &known.sight);
+        late.filter(|sight| sight.tone != Tone::Good)
+            .cloned()
+            .collect()
+    }
+
+    fn draw(&mut self) {
+        let heading = Heading {
+            project: &self.project,
+            elapsed: self.begun.elapsed(),
+        };
+        let lines = frame(&self.state, &heading, Instant::now(), self.screen.look());
+        self.screen.draw(&lines);
+    }
+
+    fn tell_well(&mut self) {
+        if self.said_well {
+            return;
+        }
+        self.draw();
+        self.screen.keep();
+        let text = format!("Everything is ready after {}.", span(self.begun.elapsed()));
+        self.screen.say(&text);
+        if let Ok(settings) = Settings::load(&self.directory) {
+            for link in settings.links {
+                self.screen.say(&format!("  {}: {}", link.name, link.url));
+            }
+        }
+        self.said_well = true;
+    }
+}
+
+/// Follows everything until an end is reached; without `wait` there is none.
+async fn tell(
+    shown: &mut Shown,
+    running: &Running,
+    project: &str,
+    wait: bool,
+) -> Result<End, AnyError> {
+    let mut follower = Follower::new(&running.client(), &follow::kinds());
+    let mut tick = tokio::time::interval(REDRAW);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut told_watching = false;
+    loop {
+        tokio::select! {
+            news = follower.next() => match news {
+                Some(news) => shown.take(news),
+                None => return Err("the server has stopped".into()),
+            },
+            _ = tick.tick() => {
+                if !shown.said_well {
+                    shown.draw();
+                }
+                let quiet = follower.is_complete() && is_quiet(running.engine.as_ref(), project).await?;
+                if quiet && shown.state.is_well() {
+                    shown.tell_well();
+                    if wait {
+                        return Ok(End::Well);
+                    }
+                    if !told_watching {
+                        told_watching = true;
+                        let text = "Watching the files. Ctrl-C stops Landform; what was deployed goes on.";
+                        shown.screen.say(text);
+                    }
+                } else if quiet && wait && shown.state.is_stuck() {
+                    shown.draw();
+                    return Ok(End::Stuck);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the project was read in this process and nothing is being done any more.
+async fn is_quiet(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError> {
+    let Some(engine) = engine else {
+        return Ok(true);
+    };
+    let key = Key::new(std::sync::Arc::new(project::kind().group_kind()), "", name);
+    let finished = engine.trace(Some(key), 20).await?;
+    let finished = finished.iter().any(|entry| {
+        matches!(
+            entry.event,
+            landform_engine::trace::TraceEvent::Finished { .. }
+        )
+    });
+    if !finished || engine.summary().await?.running > 0 {
+        return Ok(false);
+    }
+    for state in [Standing::Running, Standing::Pending, Standing::Cancelling] {
+        let filter = Filter {
+            state: Some(state),
+            limit: 1,
+            ..Filter::default()
+        };
+        if !engine.objects(filter).await?.0.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A problem as people look for it in an editor.
+fn problem_lines(problem: &ProjectProblem) -> Vec<String> {
+    let ProjectProblem {
+        file,
+        line,
+        column,
+        excerpt,
+        message,
+    } = problem;
+    let place = match (line, column) {
+        (0, _) => file.clone(),
+        (line, 0) => format!("{file}:{line}"),
+        (line, column) => format!("{file}:{line}:{column}"),
+    };
+    let mut lines = vec![format!("error: {place}: {message}")];
+    if !excerpt.is_empty() && *line > 0 {
+        let number = line.to_string();
+        lines.push(format!("  {number} | {excerpt}"));
+        if *column > 0 {
+            let margin = " ".repeat(number.len() + 2);
+            let indent = " ".repeat(column.saturating_sub(1));
+            lines.push(format!("{margin} | {indent}^"));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_shows_its_place_and_the_line_itself() {
+        let problem = ProjectProblem {
+            file: "db.yaml".into(),
+            line: 12,
+            column: 3,
+            excerpt: "  port: [1".into(),
+            message: "the list has no end".into(),
+        };
+        let lines = problem_lines(&problem);
+        assert_eq!(
+            lines,
+            [
+                "error: db.yaml:12:3: the list has no end",
+                "  12 |   port: [1",
+                "     |   ^",
+            ]
+        );
+        let whole = ProjectProblem {
+            file: "x.yaml".into(),
+            message: "can't be read".into(),
+            ..ProjectProblem::default()
+        };
+        assert_eq!(problem_lines(&whole), ["error: x.yaml: can't be read"]);
+    }
+}
