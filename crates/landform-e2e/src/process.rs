@@ -143,7 +143,11 @@ impl Lines {
     pub fn interrupt(&self) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "can't interrupt `{}`", self.command);
+        assert!(
+            sent.is_ok_and(|status| status.success()),
+            "can't interrupt `{}`",
+            self.command
+        );
     }
 
     /// Waits for the program to end, and says how it did.

@@ -5,11 +5,14 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landform_e2e::{Finished, Lines, landform, python, run};
+use landform_e2e::{Lines, landform, python, run};
 use tempfile::TempDir;
 
 use crate::readme;
 use crate::shop::Leftovers;
+
+/// How a README without an installed binary calls it.
+const FROM_SOURCE: &str = "cargo run --release --";
 
 /// An example in a home of its own, with ports that are free here.
 pub(crate) struct Example {
@@ -26,14 +29,22 @@ pub(crate) struct Example {
 impl Example {
     /// Copies an example to where its commands expect it; its README is the page.
     pub(crate) fn new(name: &str, words: &[&str]) -> Self {
-        Self::at(name, &format!("examples/{name}"), &format!("examples/{name}/README.md"), words)
+        Self::at(
+            name,
+            &format!("examples/{name}"),
+            &format!("examples/{name}/README.md"),
+            words,
+        )
     }
 
     /// Copies an example to `to`, and follows this page. Each of the words is replaced: a port by a free one, a
     /// path by one below the home.
     pub(crate) fn at(name: &str, to: &str, page: &str, words: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let listeners: Vec<_> = words.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let listeners: Vec<_> = words
+            .iter()
+            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+            .collect();
         let pairs = words.iter().zip(&listeners).map(|(word, listener)| {
             let own = if word.starts_with('/') {
                 format!("{}{word}", home.path().display())
@@ -50,9 +61,18 @@ impl Example {
         std::fs::create_dir_all(home.path().join("bin")).unwrap();
         symlink(landform(), home.path().join("bin/landform")).unwrap();
         let _leftovers = Leftovers(home.path().to_path_buf());
-        let mut example = Self { home, directory: "", page: String::new(), replaced, _leftovers };
+        let mut example = Self {
+            home,
+            directory: "",
+            page: String::new(),
+            replaced,
+            _leftovers,
+        };
         example.page = example.localized(page);
-        example.copy(&root.join("examples").join(name), &example.home.path().join(to));
+        example.copy(
+            &root.join("examples").join(name),
+            &example.home.path().join(to),
+        );
         example
     }
 
@@ -100,7 +120,9 @@ impl Example {
             .env("LC_ALL", "C")
             .env_remove("KUBECONFIG");
         for variable in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
-            command.env_remove(variable).env_remove(variable.to_lowercase());
+            command
+                .env_remove(variable)
+                .env_remove(variable.to_lowercase());
         }
         command
     }
@@ -109,6 +131,7 @@ impl Example {
     pub(crate) fn up(&self, section: &str) -> Lines {
         let script = readme::script(&self.page, section);
         let line = script.lines().find(|line| is_up(line)).unwrap();
+        let line = line.replace(FROM_SOURCE, "landform");
         // A port of its own: tests run side by side.
         let line = format!("exec {line} --listen 127.0.0.1:0");
         let mut up = Lines::of(self.command("sh").args(["-c", &line]));
@@ -119,30 +142,43 @@ impl Example {
 
     /// Runs the other commands of a section, and returns what they print.
     pub(crate) fn follow(&self, section: &str) -> String {
-        let done = self.run(section);
+        let done = run(&mut self.shell(section));
         assert!(done.status.success(), "{section}: {}", done.report());
         done.stdout
     }
 
     /// As [`Self::follow`], for commands that can't succeed at this moment.
     pub(crate) fn follow_failing(&self, section: &str) -> String {
-        let done = self.run(section);
+        let done = run(&mut self.shell(section));
         assert!(!done.status.success(), "{section}: {}", done.report());
         done.stdout
     }
 
-    fn run(&self, section: &str) -> Finished {
+    fn shell(&self, section: &str) -> Command {
         let script = readme::whole_script(&self.page, section);
         let elsewhere = |line: &&str| {
-            let other = ["cargo ", "export PATH=", "cp -r examples/", "cd "];
+            let other = ["cargo ", "cp -r examples/", "cd "];
             is_up(line) || other.iter().any(|start| line.starts_with(start))
         };
         let lines: Vec<_> = script.lines().filter(|line| !elsewhere(line)).collect();
-        run(self.command("sh").args(["-exc", &lines.join("\n")]))
+        // What was built is in PATH already.
+        let script = lines.join("\n").replace("$PWD/target/release:", "");
+        let mut shell = self.command("sh");
+        shell.args(["-exc", &script]);
+        // What a section exports is there in those after it.
+        let exported = self.page.split_whitespace().find_map(|word| {
+            let file = word.strip_prefix("KUBECONFIG=")?;
+            file.contains(".landform/").then_some(file)
+        });
+        if let Some(file) = exported {
+            shell.env("KUBECONFIG", file);
+        }
+        shell
     }
 }
 
 /// Whether this command goes on until somebody stops it.
 fn is_up(line: &str) -> bool {
-    line.starts_with("landform up")
+    line.replace(FROM_SOURCE, "landform")
+        .starts_with("landform up")
 }

@@ -12,7 +12,17 @@ fn every_command_of_getting_started_does_what_the_page_says() {
     let up = shop.up("Up");
     assert_contains(&shop.follow("Up"), &["<li>tea: 3.50</li>"]);
     let seen = shop.follow("Look");
-    assert_contains(&seen, &["shop-database", "shop-api", "shop-web", "Synced", "Succeeded", "nothing is wrong with it"]);
+    assert_contains(
+        &seen,
+        &[
+            "shop-database",
+            "shop-api",
+            "shop-web",
+            "Synced",
+            "Succeeded",
+            "nothing is wrong with it",
+        ],
+    );
     assert_contains(&shop.follow("Change a file"), &["<li>tea: 3.50</li>"]);
     let broken = shop.follow("Break a file");
     assert_contains(&broken, &["config.yaml"]);
@@ -22,7 +32,10 @@ fn every_command_of_getting_started_does_what_the_page_says() {
     assert_contains(&plan, &["shop-config", "shop-database", "shop-api"]);
 
     let renamed = shop.follow("Rename something");
-    let uids: Vec<_> = renamed.split_whitespace().filter(|word| word.matches('-').count() == 4).collect();
+    let uids: Vec<_> = renamed
+        .split_whitespace()
+        .filter(|word| word.matches('-').count() == 4)
+        .collect();
     assert!(uids.len() >= 2 && uids.first() == uids.last(), "{renamed}");
 
     up.interrupt();

@@ -9,7 +9,10 @@ fn a_list_of_targets_goes_down_three_levels_as_the_readme_tells_it() {
     let up = example.up("Up");
     let seen = example.follow("Up");
     let text = "Today: rain, 11 degrees";
-    assert_contains(&seen, &["north.txt", "south.txt", "island.txt", text, "count: 3"]);
+    assert_contains(
+        &seen,
+        &["north.txt", "south.txt", "island.txt", text, "count: 3"],
+    );
     let looked = example.follow("Look");
     assert_contains(&looked, &["weather", "boards", "forecast", "signs"]);
     assert_contains(&example.follow("Change the report"), &["snow, -2 degrees"]);

@@ -45,7 +45,10 @@ fn wait(server: &Server, object: &str, jsonpath: &str, value: &str) {
 fn recipes_are_a_project_as_the_readme_tells_it() {
     let example = Example::new("python-reconciler", &["8765"]);
     let up = example.up("Up");
-    assert_contains(&example.follow("Up"), &["recipes", "Registered", "pizza", "1400"]);
+    assert_contains(
+        &example.follow("Up"),
+        &["recipes", "Registered", "pizza", "1400"],
+    );
     example.follow("Change a file");
     up.interrupt();
     assert!(up.finish().status.success());

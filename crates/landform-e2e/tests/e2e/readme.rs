@@ -25,5 +25,7 @@ pub(crate) fn whole_script(page: &str, section: &str) -> String {
 pub(crate) fn sections(page: &str) -> Vec<&str> {
     let sections = page.split("\n## ").skip(1);
     let with_commands = sections.filter(|section| section.contains("```sh\n"));
-    with_commands.filter_map(|section| section.lines().next()).collect()
+    with_commands
+        .filter_map(|section| section.lines().next())
+        .collect()
 }
