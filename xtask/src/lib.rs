@@ -5,7 +5,7 @@ pub mod crash;
 pub mod docs;
 pub mod fuzz;
 pub mod metadata;
-pub mod picture;
+pub mod pictures;
 pub mod process;
 pub mod repository;
 pub mod rules;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, crash, docs, fuzz, picture, rules, sim, test};
+use xtask::{bench, crash, docs, fuzz, pictures, rules, sim, test};
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -25,8 +25,8 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Write the pages of docs/ that are made from the code: kinds, and the command line.
     Docs(docs::Arguments),
-    /// Draw the README's picture from a real session.
-    Picture,
+    /// Draw the README's pictures from real sessions.
+    Pictures(pictures::Arguments),
     /// Run the benchmarks in a release build.
     Bench(bench::Arguments),
     /// Run random scenarios with faults on the simulated control plane, in a release build.
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Docs(arguments) => docs::run(&arguments),
-        Command::Picture => picture::run(),
+        Command::Pictures(arguments) => pictures::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
     };

@@ -136,6 +136,20 @@ impl Lines {
         }
     }
 
+    /// Does what Ctrl-C does in a terminal.
+    ///
+    /// # Panics
+    /// When no signal can be sent.
+    pub fn interrupt(&self) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(
+            sent.is_ok_and(|status| status.success()),
+            "can't interrupt `{}`",
+            self.command
+        );
+    }
+
     /// Waits for the program to end, and says how it did.
     ///
     /// # Panics

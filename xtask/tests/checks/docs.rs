@@ -1,9 +1,12 @@
 //! The pages that are made from the code are what the code says.
 
+use std::path::Path;
+
 use serde_json::Value;
 use xtask::docs::kinds::{definitions, pages, phases};
 use xtask::docs::pages::PAGES;
 use xtask::docs::stale;
+use xtask::repository;
 
 use crate::expect_none;
 
@@ -88,5 +91,61 @@ fn every_phase_of_a_kind_is_explained() {
     expect_none(
         &findings,
         "say what these phases mean, in the comment on the variant",
+    );
+}
+
+/// The longest piece of a quoted message that is no placeholder: those are in capitals, numbers, or left out.
+fn fixed_piece(quoted: &str) -> String {
+    let is_placeholder = |word: &str| {
+        let bare = word.trim_matches(|one: char| !one.is_alphanumeric());
+        word.contains('…')
+            || word.contains('"')
+            || bare.chars().any(|one| one.is_ascii_digit())
+            || (!bare.is_empty() && bare.chars().all(|one| one.is_ascii_uppercase()))
+    };
+    let mut pieces = vec![String::new()];
+    for word in quoted.split(' ') {
+        if is_placeholder(word) {
+            pieces.push(String::new());
+        } else if let Some(piece) = pieces.last_mut() {
+            if !piece.is_empty() {
+                piece.push(' ');
+            }
+            piece.push_str(word);
+        }
+    }
+    let longest = pieces.into_iter().max_by_key(String::len);
+    longest
+        .unwrap_or_default()
+        .trim_end_matches([':', ',', ';'])
+        .to_owned()
+}
+
+#[test]
+fn troubleshooting_quotes_messages_that_the_code_has() {
+    let sources = repository::texts("rs").unwrap();
+    let page = repository::read(Path::new("docs/troubleshooting.md")).unwrap();
+    let mut findings = Vec::new();
+    let mut quotes = false;
+    let mut seen = 0;
+    for line in page.lines() {
+        if !line.starts_with('|') {
+            quotes = false;
+        } else if line.starts_with("| what it says |") {
+            quotes = true;
+        } else if let (true, Some(cell)) = (quotes, line.split(" | ").next()) {
+            let piece = cell.split('`').nth(1).map(fixed_piece).unwrap_or_default();
+            if piece.len() >= 10 {
+                seen += 1;
+                if !sources.iter().any(|(_, text)| text.contains(&piece)) {
+                    findings.push(format!("{piece:?}"));
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "this test sees only {seen} messages");
+    expect_none(
+        &findings,
+        "docs/troubleshooting.md quotes what no source file has",
     );
 }

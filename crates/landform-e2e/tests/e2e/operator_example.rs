@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use landform_e2e::{Server, landform, python, run};
 use tempfile::TempDir;
 
+use crate::example::Example as Project;
 use crate::shop::Leftovers;
 use crate::{assert_contains, readme};
 
@@ -80,6 +81,18 @@ fn copy(from: &Path, to: &Path) {
             std::fs::write(target, text).unwrap();
         }
     }
+}
+
+#[test]
+fn an_operator_is_a_project_as_its_readme_tells_it() {
+    let example = Project::at("operator", "operator", "examples/operator/README.md", &[]);
+    let example = example.inside("operator");
+    let up = example.up("Up");
+    let seen = example.follow("Up");
+    assert_contains(&seen, &["notes.v1.0.0", "notes.v1.1.0", "Succeeded"]);
+    up.interrupt();
+    assert!(up.finish().status.success());
+    example.follow("Down");
 }
 
 #[test]

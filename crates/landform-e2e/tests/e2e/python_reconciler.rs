@@ -6,6 +6,7 @@ use std::process::Command;
 use landform_e2e::{Lines, Server};
 
 use crate::assert_contains;
+use crate::example::Example;
 
 fn example(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python-reconciler");
@@ -38,6 +39,20 @@ fn with_recipes(url: &str) -> Server {
 fn wait(server: &Server, object: &str, jsonpath: &str, value: &str) {
     let condition = format!("--for=jsonpath={{{jsonpath}}}={value}");
     server.kubectl(&["wait", &condition, object, "--timeout=55s"]);
+}
+
+#[test]
+fn recipes_are_a_project_as_the_readme_tells_it() {
+    let example = Example::new("python-reconciler", &["8765"]);
+    let up = example.up("Up");
+    assert_contains(
+        &example.follow("Up"),
+        &["recipes", "Registered", "pizza", "1400"],
+    );
+    example.follow("Change a file");
+    up.interrupt();
+    assert!(up.finish().status.success());
+    example.follow("Down");
 }
 
 const LIST: &str = "shopping-list-pizza";

@@ -1,13 +1,31 @@
 //! READMEs as scripts: their commands are run as they stand there.
 
 /// All commands of a section. Where the kubeconfig is, the test knows better.
-pub(crate) fn script(readme: &str, section: &str) -> String {
-    let (_, rest) = readme.split_once(&format!("## {section}\n")).unwrap();
-    let text = rest.split("\n## ").next().unwrap();
-    let blocks = text.split("```sh\n").skip(1);
-    let lines: Vec<_> = blocks
-        .flat_map(|block| block.split("```").next().unwrap().lines())
+pub(crate) fn script(page: &str, section: &str) -> String {
+    let whole = whole_script(page, section);
+    let lines: Vec<_> = whole
+        .lines()
         .filter(|line| !line.starts_with("export KUBECONFIG="))
         .collect();
     lines.join("\n")
+}
+
+/// All commands of a section, also those that say where the kubeconfig is.
+pub(crate) fn whole_script(page: &str, section: &str) -> String {
+    let (_, rest) = page
+        .split_once(&format!("## {section}\n"))
+        .unwrap_or_else(|| panic!("there is no section {section:?}"));
+    let text = rest.split("\n## ").next().unwrap();
+    let blocks = text.split("```sh\n").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().unwrap());
+    blocks.collect()
+}
+
+/// The titles of a page's sections that have commands.
+pub(crate) fn sections(page: &str) -> Vec<&str> {
+    let sections = page.split("\n## ").skip(1);
+    let with_commands = sections.filter(|section| section.contains("```sh\n"));
+    with_commands
+        .filter_map(|section| section.lines().next())
+        .collect()
 }

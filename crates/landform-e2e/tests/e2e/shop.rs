@@ -6,6 +6,7 @@ use std::process::Command;
 
 use landform_e2e::{Server, run};
 
+use crate::example::Example;
 use crate::{assert_contains, readme};
 
 /// Ports of the example that a test can't have.
@@ -83,6 +84,24 @@ impl Shop {
         let told = self.follow("Kill a process");
         told.lines().last().unwrap_or_default().to_owned()
     }
+}
+
+#[test]
+fn a_shop_is_a_project_as_its_readme_tells_it() {
+    let shop = Example::new("shop", &PORTS);
+    let up = shop.up("Up");
+    let page = "<h1>Shop</h1><ul><li>coffee: 4.20</li><li>tea: 3.50</li></ul>";
+    assert_contains(&shop.follow("Up"), &[page]);
+    assert_contains(&shop.follow("Move the database by its file"), &[page]);
+    up.interrupt();
+    let ended = up.finish();
+    assert!(ended.status.success(), "{}", ended.report());
+    assert_contains(&shop.follow("Landform may go"), &[page]);
+    let again = shop.up("Up");
+    again.interrupt();
+    assert!(again.finish().status.success());
+    shop.follow("Down");
+    assert!(!shop.follow_failing("Landform may go").contains("<h1>"));
 }
 
 #[test]
