@@ -8,6 +8,7 @@ use kube::discovery::{self, Scope};
 use kube::{Client, Error};
 use landform_api::keys::ANNOTATION_RENAMED_FROM;
 use landform_api::kind::split_api_version;
+use landform_api::project::ANNOTATION_APPLIED;
 use landform_engine::hooks::three_way;
 use landform_store::memory::MemoryStore;
 use landform_store::{Bucket, Compare, Key, Op, Store as _, Txn, TxnOutcome};
@@ -15,8 +16,6 @@ use serde_json::{Value, json};
 
 use crate::question::{Named, Question, Rename};
 
-/// What was applied last, as a shape without values.
-pub(crate) const APPLIED: &str = "landform.dev/applied";
 /// Fields that only the server writes.
 const OF_SERVER: [&str; 6] = [
     "resourceVersion",
@@ -86,14 +85,14 @@ async fn apply(client: &Client, name: &Named, manifest: &Value) -> Result<(), St
     }
     let shape = three_way::shape(&wanted);
     let live = api.get_opt(&name.name).await.map_err(said)?;
-    wanted["metadata"]["annotations"][APPLIED] = shape.to_string().into();
+    wanted["metadata"]["annotations"][ANNOTATION_APPLIED] = shape.to_string().into();
     let Some(live) = live else {
         let object = serde_json::from_value(wanted).map_err(|error| error.to_string())?;
         let created = api.create(&PostParams::default(), &object).await;
         return created.map(drop).map_err(said);
     };
     let live = serde_json::to_value(&live).map_err(|error| error.to_string())?;
-    let last = live["metadata"]["annotations"][APPLIED].as_str();
+    let last = live["metadata"]["annotations"][ANNOTATION_APPLIED].as_str();
     let last = last.and_then(|text| serde_json::from_str(text).ok());
     let Some(patch) = three_way::patch(&last.unwrap_or(Value::Null), &wanted, &live) else {
         return Ok(());

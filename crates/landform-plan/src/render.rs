@@ -18,6 +18,8 @@ pub enum Colours {
 
 /// Longer values are cut.
 const LONGEST_VALUE: usize = 80;
+/// Of a text that changes so many lines are shown at most, before and after.
+const MOST_LINES: usize = 8;
 
 impl Colours {
     fn paint(self, code: &str, text: &str) -> String {
@@ -164,7 +166,13 @@ fn write_change(text: &mut String, change: &Change, colours: Colours) {
             let _ = write!(text, "  in {namespace}");
         }
     }
-    if let Some(because) = change.because.as_ref().filter(|because| **because != path) {
+    // That a part of something changes because of it goes without saying.
+    let outermost = change.object.path.first();
+    if let Some(because) = change
+        .because
+        .as_ref()
+        .filter(|cause| outermost != Some(*cause))
+    {
         let _ = write!(text, "  because of {because}");
     }
     text.push('\n');
@@ -183,8 +191,34 @@ fn line(field: &FieldChange) -> String {
         (None, None) => format!("{path}: (changed)"),
         (None, Some(to)) => format!("{path}: {}", short(to)),
         (Some(from), None) => format!("{path}: {} → gone", short(from)),
+        (Some(Value::String(from)), Some(Value::String(to))) if from.lines().count() > 1 => {
+            format!("{path}:{}", lines(from, to))
+        }
         (Some(from), Some(to)) => format!("{path}: {} → {}", short(from), short(to)),
     }
+}
+
+/// The lines of a text that differ, without those before and after that are the same.
+fn lines(from: &str, to: &str) -> String {
+    let (from, to): (Vec<_>, Vec<_>) = (from.lines().collect(), to.lines().collect());
+    let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
+        pairs.take_while(|(from, to)| from == to).count()
+    };
+    let begin = same(&mut from.iter().zip(&to));
+    let shorter = from.len().min(to.len());
+    let end = same(&mut from.iter().rev().zip(to.iter().rev())).min(shorter - begin);
+    let mut text = String::new();
+    for (sign, all) in [("-", &from), ("+", &to)] {
+        let changed = all.get(begin..all.len() - end).unwrap_or_default();
+        for line in changed.iter().take(MOST_LINES) {
+            let _ = write!(text, "\n           {sign} {}", cut(line));
+        }
+        if changed.len() > MOST_LINES {
+            let more = changed.len() - MOST_LINES;
+            let _ = write!(text, "\n           {sign} … {more} lines more");
+        }
+    }
+    text
 }
 
 fn short(value: &Value) -> String {
@@ -194,9 +228,45 @@ fn short(value: &Value) -> String {
         }
         other => other.to_string(),
     };
+    cut(&text)
+}
+
+fn cut(text: &str) -> String {
     if text.chars().count() <= LONGEST_VALUE {
-        return text;
+        return text.to_owned();
     }
     let cut: String = text.chars().take(LONGEST_VALUE).collect();
     format!("{cut}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn change(from: &str, to: &str) -> String {
+        line(&FieldChange {
+            path: "p".into(),
+            from: Some(json!(from)),
+            to: Some(json!(to)),
+            hidden: false,
+        })
+    }
+
+    #[test]
+    fn of_a_long_text_only_the_lines_that_differ_are_shown() {
+        let shown = change("a\nb\nc\nd", "a\nx\ny\nc\nd");
+        let expected = "p:\n           - b\n           + x\n           + y";
+        assert_eq!(shown, expected);
+        assert_eq!(change("b", "c"), r#"p: "b" → "c""#);
+        assert_eq!(change("a\na", "a\na\na"), "p:\n           + a");
+    }
+
+    proptest! {
+        #[test]
+        fn any_two_texts_can_be_compared(from in "[ab\n]{0,12}", to in "[ab\n]{0,12}") {
+            prop_assert!(change(&from, &to).starts_with("p:"));
+        }
+    }
 }

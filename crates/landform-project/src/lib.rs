@@ -1,1 +1,33 @@
 //! Directories of files that are reconciled into objects (R15).
+//!
+//! In reading order: `scan` walks a directory, `settings` reads its `landform.yaml`, `parse` reads one file,
+//! `reader` puts these together and remembers what hasn't changed; `object` and `resolve` say which objects
+//! the files want; `decide` says what must be done; `apply` does it to one object, on any Kubernetes API;
+//! `reconciler` with `act` puts a run together; `watch` wakes it when somebody saves a file.
+
+mod act;
+pub mod apply;
+mod blueprint;
+pub mod decide;
+mod ignore;
+mod live;
+mod object;
+pub mod parse;
+mod place;
+mod projects;
+mod reader;
+mod reconciler;
+mod remove;
+mod resolve;
+mod scan;
+pub mod settings;
+mod state;
+mod status;
+mod watch;
+
+pub use object::{ObjectId, Source, Wanted};
+pub use projects::Projects;
+pub use reader::{ReadProblem, Reader, Reading};
+pub use reconciler::ProjectReconciler;
+pub use resolve::{Resolved, resolve};
+pub use settings::Settings;

@@ -90,7 +90,7 @@ fn apply_that_is_refused_names_the_place_and_the_rest_is_applied() {
     assert_contains(&finished.stdout, &["configmap/a created"]);
     assert_contains(
         &finished.stderr,
-        &["stdin:9: Secret/B_D", "1 of 2 objects were not applied"],
+        &["stdin:10: Secret/B_D", "1 of 2 objects were not applied"],
     );
     let unknown = apply(
         &server,

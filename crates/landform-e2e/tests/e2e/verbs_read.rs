@@ -1,5 +1,7 @@
 //! `landform get`, `describe` and `events` with the real binary.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use landform_e2e::{Lines, Server, landform, run};
 use serde_json::Value;
 
@@ -111,37 +113,35 @@ fn get_watches_until_nobody_reads() {
 #[test]
 fn a_reader_who_has_seen_enough_is_no_error() {
     let server = with_maps();
-    for n in 0..60 {
-        server.apply(&config_map(&format!("more-{n}"), "a", &[]));
-    }
-    let script = r#"set -e; "$1" get cm -o json | head -n 1; "$1" get cm -w | head -n 1"#;
+    let many: String = (0..100)
+        .map(|n| config_map(&format!("more-{n}"), "a", &[]))
+        .collect();
+    let file = server.file("many.yaml", &many);
+    landform_ok(&server, &["apply", "-f", &file]);
+    let script = r#""$1" get cm -o json | head -n 1; "$1" get cm -w | head -n 1"#;
     let mut shell = server.client("bash");
-    shell.args(["-o", "pipefail", "-c", script, "sh"]);
-    let mut shell = {
-        // The watch ends with the next change after its reader has gone.
-        let mut trigger = server.kubectl_command(&["get", "cm", "-w"]);
-        trigger.stdout(std::process::Stdio::null());
-        shell.arg(landform());
-        shell
-    };
-    let changes = std::thread::scope(|scope| {
-        let done = std::sync::atomic::AtomicBool::new(false);
-        let seen = &done;
-        let server = &server;
-        let changer = scope.spawn(move || {
+    shell.args(["-e", "-o", "pipefail", "-c", script, "sh"]);
+    shell.arg(landform());
+    // The watch sees that its reader has gone when it has something to write.
+    let done = AtomicBool::new(false);
+    let finished = std::thread::scope(|scope| {
+        scope.spawn(|| {
             let mut count = 0;
-            while !seen.load(std::sync::atomic::Ordering::SeqCst) {
+            while !done.load(Ordering::SeqCst) {
                 server.kubectl(&["label", "cm", "a", "--overwrite", &format!("n=v{count}")]);
                 count += 1;
             }
         });
         let finished = run(&mut shell);
-        done.store(true, std::sync::atomic::Ordering::SeqCst);
-        changer.join().unwrap();
+        done.store(true, Ordering::SeqCst);
         finished
     });
-    assert!(changes.status.success(), "{}", changes.report());
-    assert!(!changes.stderr.contains("panicked"), "{}", changes.report());
+    assert!(finished.status.success(), "{}", finished.report());
+    assert!(
+        !finished.stderr.contains("panicked"),
+        "{}",
+        finished.report()
+    );
 }
 
 #[test]
@@ -217,4 +217,23 @@ fn colours_are_only_where_they_are_wanted() {
     assert!(!colours(&["get", "ns"], false), "stdout is no terminal");
     assert!(colours(&["get", "ns", "--color", "always"], true));
     assert!(!colours(&["get", "ns", "--color=never"], false));
+}
+
+#[test]
+fn on_a_terminal_phases_have_colours_unless_no_color_is_set() {
+    let server = with_maps();
+    let on_terminal = |no_color: &str| {
+        let mut command = server.client("script");
+        let line = format!("{} get ns", landform().display());
+        command.args(["-q", "-e", "-c", &line, "/dev/null"]);
+        let finished = run(command.env("NO_COLOR", no_color).env("TERM", "xterm"));
+        assert!(finished.status.success(), "{}", finished.report());
+        finished.stdout
+    };
+    assert_contains(&on_terminal(""), &["\x1b[32mActive\x1b[0m"]);
+    let plain = on_terminal("1");
+    assert!(
+        plain.contains("Active") && !plain.contains('\x1b'),
+        "{plain:?}"
+    );
 }

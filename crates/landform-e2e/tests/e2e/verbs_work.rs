@@ -195,6 +195,14 @@ fn r13_trace_shows_runs_as_they_happen_and_top_what_is_left() {
     apply(&server, &item("bad", "command", &["false"]));
     lines.expect(&["DeployItem/default/bad", "started run"]);
     lines.expect(&["DeployItem/default/bad", "finished run"]);
+    // The engine can be asked about every kind that it reconciles.
+    let definition = "crd/installations.landscaper.gardener.cloud";
+    landform_ok(&server, &["reconcile", definition]);
+    lines.expect(&[
+        "CustomResourceDefinition/installations.landscaper.gardener.cloud",
+        "started run",
+        "asked",
+    ]);
     let once = landform_ok(&server, &["trace", "di/bad", "--once"]);
     assert_contains(&once, &["queued", "started run"]);
     let top = landform_ok(&server, &["top", "--once"]);

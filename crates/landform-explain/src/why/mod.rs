@@ -11,6 +11,7 @@ mod act;
 mod cache;
 mod judge;
 mod missing;
+mod told;
 mod walk;
 
 use serde::{Deserialize, Serialize};

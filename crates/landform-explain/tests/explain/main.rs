@@ -1,5 +1,11 @@
 //! Explanations of a real server with everything that reconciles in it.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that can't go on fails"
+)]
+
 mod deployer;
 mod harness;
 mod reads;

@@ -1,12 +1,13 @@
 //! Nothing real is touched by a plan.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
 use serde_json::{Value, json};
 
 use super::harness::{Site, applied, installation, with_items};
-use crate::{Action, Plan, Plans};
+use crate::{Action, Plan, PlanError, Plans, Settings, plan};
 
 #[test]
 fn a_plan_starts_no_process_and_writes_no_file() {
@@ -126,4 +127,20 @@ fn a_plan_is_asked_for_by_the_api() {
         let refused = ask(&json!({"things": []})).await.unwrap_err();
         assert!(refused.to_string().contains("can't be read"), "{refused}");
     });
+}
+
+#[test]
+fn a_plan_that_takes_too_long_is_given_up() {
+    let site = Site::new();
+    let settings = Settings {
+        patience: Some(Duration::ZERO),
+        ..Settings::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let question = applied(vec![installation("example.dev/x", "db", &[], &json!(1))]);
+    let planned = async { plan(&*site.store, question, &settings).await };
+    let planned = runtime.unwrap().block_on(planned);
+    assert!(matches!(planned, Err(PlanError::TooLong)), "{planned:?}");
 }

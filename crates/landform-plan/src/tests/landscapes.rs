@@ -288,7 +288,8 @@ fn a_plan_reads_well() {
     for piece in [
         "In this order:\n   1 ~ change Installation/db  in default\n",
         "         metadata.labels.tier: \"data\"\n",
-        "~ change Installation/db > Execution/db  in default  because of Installation/db\n",
+        "~ change Installation/db > Execution/db  in default\n",
+        "~ change Installation/api > Execution/api  in default  because of Installation/db\n",
         "+ create Installation/mail > Execution/mail > DeployItem/item-…  in default",
         "Can't be known before:\n  - Installation/mail > Execution/mail > DeployItem/item-…: what it exports",
         "installations: default/api, default/db, default/mail; namespaces: default.\n",
@@ -299,4 +300,44 @@ fn a_plan_reads_well() {
     let coloured = render::plan(&plan, render::Colours::Ansi);
     assert!(coloured.contains("\u{1b}[33m~ change Installation/db\u{1b}[0m"));
     assert_eq!(text.matches('\u{1b}').count(), 0);
+}
+
+#[test]
+fn a_field_that_is_applied_no_more_goes_and_one_of_somebody_else_stays() {
+    let site = Site::new();
+    let labelled = |labels: serde_json::Value| {
+        let mut object = data("size", json!(1));
+        object["metadata"]["labels"] = labels;
+        object
+    };
+    site.apply(vec![labelled(json!({"a": "1", "b": "2"}))]);
+    let plan = site.plan(&applied(vec![labelled(json!({"a": "1", "c": "3"}))]));
+    let fields: Vec<_> = plan.changes[0].diff.iter().collect();
+    let found: Vec<_> = fields
+        .iter()
+        .map(|field| (field.path.as_str(), &field.from, &field.to))
+        .collect();
+    let value = |text: &str| Some(json!(text));
+    let expected = [
+        ("metadata.labels.b", &value("2"), &None),
+        ("metadata.labels.c", &None, &value("3")),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_namespace_that_goes_takes_all_that_is_in_it() {
+    let site = Site::new();
+    let mut inside = data("size", json!(1));
+    inside["metadata"]["namespace"] = json!("away");
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "away"}});
+    site.apply(vec![inside, namespace]);
+    let mut question = deleted("Namespace", "away");
+    question.delete[0].api_version = "v1".into();
+    let plan = site.plan(&question);
+    assert!(has(&plan, Action::Delete, "DataObject/size"), "{plan:#?}");
+    assert!(has(&plan, Action::Delete, "Namespace/away"), "{plan:#?}");
+    assert!(plan.problems.is_empty(), "{plan:#?}");
+    assert!(plan.blast_radius.namespaces.contains("away"));
+    assert_eq!(plan.changes, site.make(&question));
 }

@@ -177,11 +177,6 @@ impl Kinds {
     }
 }
 
-/// The kind that a word means, when nothing else is asked of discovery.
-pub(crate) async fn find(client: &Client, word: &str) -> Result<Kind, AnyError> {
-    Kinds::load(client).await?.find(word)
-}
-
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }

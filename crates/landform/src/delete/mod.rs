@@ -234,9 +234,10 @@ async fn wait(
     let mut live = Live::new();
     loop {
         let found = get(client, &place.path()).await?;
-        if found.is_none_or(|object| object["metadata"]["uid"] != uid) {
+        let Some(object) = found.filter(|object| object["metadata"]["uid"] == uid) else {
             return Ok(());
-        }
+        };
+        let error = object["status"]["lastError"]["message"].as_str();
         let view = get(client, &format!("{VIEW}/{}", place.view_path())).await?;
         let message = view
             .as_ref()
@@ -250,7 +251,8 @@ async fn wait(
         live.show(&format!("{} goes", place.short()));
         if Instant::now() >= until {
             let short = place.short();
-            return Err(format!("{short} is still there after {seconds} s: {said}").into());
+            let error = error.map_or(String::new(), |error| format!("; its last error: {error}"));
+            return Err(format!("{short} is still there after {seconds} s: {said}{error}").into());
         }
         tokio::time::sleep(REFRESH).await;
     }

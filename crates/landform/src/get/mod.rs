@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::client::kind::{Kind, Kinds};
 use crate::client::object::{self, FileArgs, Place, Words};
-use crate::client::{self, ClientArgs, block_on, get_as, in_query};
+use crate::client::{ClientArgs, block_on, get_as, in_query};
 use crate::exit::{self, misused};
 use crate::output::color::Paint;
 use crate::output::table::{self, Shown, Table};
@@ -245,14 +245,4 @@ fn tables(found: &[(&Kind, Value)], args: &GetArgs) -> String {
         .filter(|(_, table)| !table.rows.is_empty())
         .map(|(_, table)| table.text(paint));
     texts.collect::<Vec<_>>().join("\n")
-}
-
-/// Names of API errors that the watch has to tell apart.
-pub(crate) fn gone(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 410)
-}
-
-/// Says what went wrong in a stream.
-pub(crate) fn broken(error: kube::Error) -> AnyError {
-    client::plain(error)
 }

@@ -8,10 +8,10 @@ use kube::Client;
 use kube::core::WatchEvent;
 use serde_json::Value;
 
-use super::{GetArgs, Question, broken, gone, is_empty, items, name_line, path};
-use crate::client::get_as;
+use super::{GetArgs, Question, is_empty, items, name_line, path};
+use crate::client::{get_as, plain};
 use crate::exit;
-use crate::output::color::{Paint, Tone};
+use crate::output::color::{Paint, Tone, When};
 use crate::output::table::{self, Shown};
 use crate::output::{self, Format};
 use crate::{AnyError, say_open};
@@ -65,7 +65,7 @@ pub(super) async fn watch(
         let request = Request::get(watched).header("accept", accept);
         let request = request.body(Vec::new())?;
         let events = client.request_events::<Value>(request).await;
-        let mut events = Box::pin(events.map_err(broken)?);
+        let mut events = Box::pin(events.map_err(plain)?);
         while let Some(event) = events.next().await {
             let object = match event {
                 Ok(
@@ -76,8 +76,8 @@ pub(super) async fn watch(
                 Ok(WatchEvent::Bookmark(_)) => continue,
                 Ok(WatchEvent::Error(status)) if status.code == 410 => break,
                 Ok(WatchEvent::Error(status)) => return Err(status.message.clone().into()),
-                Err(error) if gone(&error) => break,
-                Err(error) => return Err(broken(error)),
+                Err(kube::Error::Api(status)) if status.code == 410 => break,
+                Err(error) => return Err(plain(error)),
             };
             if !show.answer(&object)? {
                 return Ok(exit::OK);
@@ -134,7 +134,7 @@ impl Show<'_> {
                 titles: Vec::new(),
                 rows: vec![titles],
             };
-            text = head.lines(&self.widths, Paint::new(crate::output::color::When::Never));
+            text = head.lines(&self.widths, Paint::new(When::Never));
             text = paint.tone(Tone::Bold, text.trim_end_matches('\n'));
             text.push('\n');
         }

@@ -91,7 +91,8 @@ async fn logs(args: LogsArgs) -> Result<ExitCode, AnyError> {
                 Rest::Closed => return Ok(exit::OK),
                 Rest::None(problem) => {
                     silent += 1;
-                    if (!several || !args.follow) && problems.insert(problem.clone()) && !several {
+                    // Of several items some write nothing, and that is nothing to tell.
+                    if problems.insert(problem.clone()) && !several {
                         eprintln!("{problem}");
                     }
                 }

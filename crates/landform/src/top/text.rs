@@ -72,7 +72,6 @@ fn cut(table: &Table, width: usize) -> Table {
 /// How many runs ended of late, and how.
 fn rates(trace: &[Value], now: OffsetDateTime) -> String {
     let mut ends: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut oldest = 0;
     for entry in trace {
         let Some(at) = entry["time"].as_str().and_then(parse) else {
             continue;
@@ -81,7 +80,6 @@ fn rates(trace: &[Value], now: OffsetDateTime) -> String {
         if seconds >= WINDOW {
             break;
         }
-        oldest = oldest.max(seconds);
         if entry["event"] == "Finished" {
             let message = entry["message"].as_str().unwrap_or_default();
             let how = ["failed", "waiting", "cancelled", "succeeded"];

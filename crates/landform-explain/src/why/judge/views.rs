@@ -1,0 +1,188 @@
+//! What the collector and the engine say of an object.
+
+use landform_api::{catalog, project};
+use serde_json::Value;
+
+use super::{CYCLIC, Facts, Judged, Sort, Waiting, cause, has_code, is_well, plain_waits, text};
+use crate::object::ObjectRef;
+use crate::why::Trouble;
+
+/// What holds a deletion up: whatever the status waits for, and finalizers of others.
+pub(super) fn by_deletion(facts: &Facts<'_>, judged: &mut Judged) {
+    judged.causes.extend(plain_waits(&facts.object["status"]));
+    match facts
+        .deletion
+        .filter(|deletion| deletion["finalizers"].is_array())
+    {
+        Some(deletion) => {
+            let blockers = deletion["blockers"].as_array().into_iter().flatten();
+            for blocker in blockers {
+                let object = ObjectRef {
+                    api_version: text(&blocker["object"]["apiVersion"]).unwrap_or_default(),
+                    kind: text(&blocker["object"]["kind"]).unwrap_or_default(),
+                    namespace: text(&blocker["object"]["namespace"]).unwrap_or_default(),
+                    name: text(&blocker["object"]["name"]).unwrap_or_default(),
+                };
+                if object == *facts.name {
+                    continue;
+                }
+                // A nested object that is waited for already leads there.
+                if judged.waits.iter().all(|waiting| waiting.object != object) {
+                    judged.waits.push(Waiting {
+                        object,
+                        rule: text(&deletion["rule"]),
+                        reason: text(&blocker["message"]).unwrap_or_default(),
+                    });
+                }
+            }
+            let finalizers = deletion["finalizers"].as_array().into_iter().flatten();
+            for finalizer in finalizers {
+                let name = text(&finalizer["name"]).unwrap_or_default();
+                let responsible = text(&finalizer["responsible"]).unwrap_or_default();
+                held_by(facts, &name, &responsible, judged);
+            }
+            if let Some(failure) = text(&deletion["failure"]) {
+                let sort = Sort::Retried { again: None };
+                judged.causes.push(cause(
+                    sort,
+                    "DeletionFails",
+                    &format!("deleting it fails: {failure}"),
+                ));
+            }
+        }
+        None => {
+            let finalizers = facts.object["metadata"]["finalizers"].as_array();
+            for name in finalizers.into_iter().flatten().filter_map(Value::as_str) {
+                let domain = name.split_once('/').map_or(name, |(domain, _)| domain);
+                held_by(facts, name, &format!("the controller of {domain}"), judged);
+            }
+        }
+    }
+}
+
+fn held_by(facts: &Facts<'_>, name: &str, responsible: &str, judged: &mut Judged) {
+    let landforms = responsible.starts_with("Landform's")
+        || matches!(
+            name,
+            landform_api::landscaper::keys::FINALIZER
+                | catalog::keys::FINALIZER
+                | project::FINALIZER
+        );
+    if landforms {
+        return;
+    }
+    let sort = Sort::Finalizer {
+        name: name.to_owned(),
+        responsible: responsible.to_owned(),
+    };
+    let message = format!(
+        "{} is held by {name}, which {responsible} has to remove",
+        facts.name
+    );
+    judged.causes.push(cause(sort, "Finalizer", &message));
+}
+
+/// The engine knows best; without it the status is believed.
+pub(super) fn is_cyclic(facts: &Facts<'_>) -> bool {
+    match facts.engine {
+        Some(engine) => engine["state"] == "Cyclic",
+        None => has_code(facts.object, CYCLIC) && !is_well(facts.object),
+    }
+}
+
+/// In the words of the status, unless a run has written something else over them.
+pub(super) fn by_cycle(facts: &Facts<'_>, judged: &mut Judged) {
+    let error = judged.state.error.clone().unwrap_or_default();
+    let path = facts.engine.and_then(|engine| text(&engine["cycle"]));
+    let told = path
+        .as_ref()
+        .is_none_or(|path| error.message.contains(path.as_str()));
+    let found = match path {
+        Some(path) if !told => {
+            let message = format!("it is in a cycle of references and doesn't run: {path}");
+            cause(Sort::Cycle, "ReferenceCycle", &message)
+        }
+        _ => cause(Sort::Cycle, &error.reason, &error.message),
+    };
+    judged.causes.push(found);
+}
+
+/// What only the engine knows: runs that are under way, errors of runs, and who runs first.
+pub(super) fn by_engine(facts: &Facts<'_>, judged: &mut Judged) {
+    let Some(engine) = facts.engine else { return };
+    let settled = !judged.waits.is_empty();
+    let error = text(&engine["lastError"]);
+    if judged.state.error.is_none() {
+        judged.state.error = error.clone().map(|message| Trouble {
+            message,
+            ..Trouble::default()
+        });
+    }
+    match engine["state"].as_str().unwrap_or_default() {
+        "Stuck" | "Cancelling" => {
+            let by = text(&engine["cancelled"]).unwrap_or_default();
+            let message = format!("its run was told to return and has not yet: {by}");
+            judged.causes.push(cause(Sort::Stuck, "Stuck", &message));
+        }
+        "Running" if !settled => {
+            let since = text(&engine["runningSince"]);
+            judged
+                .state
+                .phase
+                .get_or_insert_with(|| "Running".to_owned());
+            let why = text(&engine["reason"]).unwrap_or_default();
+            let message = format!("it is being reconciled: {why}");
+            judged
+                .causes
+                .push(cause(Sort::Running { since }, "Running", &message));
+        }
+        "Pending" if !settled => {
+            judged
+                .state
+                .phase
+                .get_or_insert_with(|| "Pending".to_owned());
+            let waits = engine["waitingOn"].as_array().into_iter().flatten();
+            judged.waits.extend(waits.filter_map(|wait| {
+                let group = text(&wait["group"]).unwrap_or_default();
+                let kind = text(&wait["kind"])?;
+                Some(Waiting {
+                    // The version is found when it is read.
+                    object: ObjectRef {
+                        api_version: if group.is_empty() {
+                            "v1".to_owned()
+                        } else {
+                            format!("{group}/")
+                        },
+                        kind,
+                        namespace: text(&wait["namespace"]).unwrap_or_default(),
+                        name: text(&wait["name"])?,
+                    },
+                    rule: None,
+                    reason: in_the_way(wait["relation"].as_str().unwrap_or_default()).to_owned(),
+                })
+            }));
+        }
+        _ => {}
+    }
+    if let Some(error) = error.filter(|_| judged.causes.is_empty() && !settled) {
+        let again = judged.state.next_retry.clone();
+        let sort = if again.is_some() {
+            Sort::Retried { again }
+        } else {
+            Sort::Failed
+        };
+        judged.causes.push(cause(sort, "ReconcileFailed", &error));
+    }
+}
+
+/// The engine's relations as a sentence.
+fn in_the_way(relation: &str) -> &'static str {
+    match relation {
+        "Ref" => "it is referred to and must have run first",
+        "Dependent" => "its cancelled run must have returned",
+        "FormerName" => "the run under the former name must have returned",
+        "Delete" => "deletes in the namespace go first",
+        "Rename" => "renames in the namespace go first",
+        _ => "it is in the way",
+    }
+}

@@ -1,0 +1,255 @@
+//! Carries out what was decided, and remembers what became of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::{StreamExt as _, stream};
+use kube::Client;
+use landform_api::GroupVersionKind;
+use landform_api::project::ProjectProblem;
+use landform_engine::{Context, Failure};
+use serde_json::Value;
+
+use crate::apply::{self, ApplyError, Outcome, Served};
+use crate::decide::{Decision, Live, rank};
+use crate::object::{ObjectId, Wanted};
+use crate::state::State;
+
+/// So many objects are written at once.
+const AT_ONCE: usize = 16;
+
+/// What a run did, and what it could not do.
+#[derive(Default)]
+pub(crate) struct Report {
+    pub(crate) problems: Vec<ProjectProblem>,
+    /// What may work the next time.
+    pub(crate) transient: Option<String>,
+    /// Whether the API refused something: it may take it later, without a file changing.
+    pub(crate) refused: bool,
+    /// Objects that must be gone before they are made anew.
+    pub(crate) waiting: BTreeSet<ObjectId>,
+    pub(crate) created: usize,
+    pub(crate) changed: usize,
+    pub(crate) renamed: Vec<(ObjectId, ObjectId)>,
+    pub(crate) deleted: usize,
+}
+
+/// Everything that acting needs.
+pub(crate) struct Acting<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) client: Client,
+    pub(crate) state: &'a State,
+    pub(crate) wanted: &'a BTreeMap<ObjectId, Wanted>,
+    pub(crate) served: &'a BTreeMap<GroupVersionKind, Served>,
+    /// How the kinds of objects that are there are served.
+    pub(crate) live_kinds: &'a BTreeMap<(String, String), Served>,
+}
+
+impl Acting<'_> {
+    /// Gives objects their new names.
+    pub(crate) async fn rename(
+        &self,
+        decision: &Decision,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        for (from, to) in &decision.renames {
+            self.go_on()?;
+            let (Some(wanted), Some(served)) = (self.wanted.get(to), self.served_of(to)) else {
+                continue;
+            };
+            // The watch may show that the old name is gone before the answer is here.
+            let known = self.state.memory.lock().live.remove(from);
+            let said = self.state.memory.lock().said.remove(from);
+            match apply::rename(&self.client, served, from, to).await {
+                Ok(renamed) => {
+                    self.remember(to, wanted, &renamed, false);
+                    report.renamed.push((from.clone(), to.clone()));
+                    self.bring(to, report).await?;
+                }
+                Err(error) => {
+                    let mut memory = self.state.memory.lock();
+                    if error != ApplyError::Gone(from.to_string()) {
+                        memory.live.extend(known.map(|known| (from.clone(), known)));
+                        memory.said.extend(said.map(|said| (from.clone(), said)));
+                    }
+                    drop(memory);
+                    note(report, to, wanted, error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates and changes objects of these ranks, those of lower ranks first.
+    pub(crate) async fn apply(
+        &self,
+        ids: &[ObjectId],
+        ranks: std::ops::RangeInclusive<u8>,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        for rank_now in ranks {
+            let ids = ids.iter().filter(|id| rank(id) == rank_now);
+            // Collected first: the compiler can't see that a closure in a stream fits all lifetimes.
+            let work: Vec<_> = ids.map(|id| self.one(id)).collect();
+            let mut work = stream::iter(work).buffer_unordered(AT_ONCE);
+            while let Some((id, result)) = work.next().await {
+                self.take(&id, result?, report);
+            }
+        }
+        Ok(())
+    }
+
+    async fn bring(&self, id: &ObjectId, report: &mut Report) -> Result<(), Failure> {
+        let (id, result) = self.one(id).await;
+        self.take(&id, result?, report);
+        Ok(())
+    }
+
+    async fn one(
+        &self,
+        id: &ObjectId,
+    ) -> (
+        ObjectId,
+        Result<Option<Result<Outcome, ApplyError>>, Failure>,
+    ) {
+        if let Err(cancelled) = self.go_on() {
+            return (id.clone(), Err(cancelled));
+        }
+        let (Some(wanted), Some(served)) = (self.wanted.get(id), self.served_of(id)) else {
+            return (id.clone(), Ok(None));
+        };
+        let only_there = wanted.only_there;
+        let brought = apply::bring(&self.client, served, id, &wanted.object, only_there).await;
+        (id.clone(), Ok(Some(brought)))
+    }
+
+    fn take(
+        &self,
+        id: &ObjectId,
+        result: Option<Result<Outcome, ApplyError>>,
+        report: &mut Report,
+    ) {
+        let (Some(wanted), Some(result)) = (self.wanted.get(id), result) else {
+            return;
+        };
+        match result {
+            Ok(outcome) => {
+                match &outcome {
+                    Outcome::Created(_) => report.created += 1,
+                    Outcome::Changed { .. } => report.changed += 1,
+                    Outcome::Unchanged(_) => {}
+                }
+                self.remember(id, wanted, outcome.live(), true);
+            }
+            Err(error) => note(report, id, wanted, error),
+        }
+    }
+
+    /// Deletes what has vanished.
+    pub(crate) async fn delete(
+        &self,
+        deletions: &[(ObjectId, String)],
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        let work: Vec<_> = deletions
+            .iter()
+            .map(|(id, uid)| self.delete_one(id, uid))
+            .collect();
+        let mut work = stream::iter(work).buffer_unordered(AT_ONCE);
+        while let Some((id, deleted)) = work.next().await {
+            match deleted? {
+                Ok(()) => report.deleted += 1,
+                Err(ApplyError::Transient(message)) => {
+                    report.transient = Some(format!("{id} can't be deleted: {message}"));
+                }
+                Err(error) => {
+                    let file = self
+                        .state
+                        .memory
+                        .lock()
+                        .live
+                        .get(&id)
+                        .map(|live| live.file.clone());
+                    let file = file.unwrap_or_default();
+                    let message = format!("{id} can't be deleted: {error}");
+                    report.problems.push(crate::place::of_file(&file, message));
+                    report.refused = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_one(
+        &self,
+        id: &ObjectId,
+        uid: &str,
+    ) -> (ObjectId, Result<Result<(), ApplyError>, Failure>) {
+        if let Err(cancelled) = self.go_on() {
+            return (id.clone(), Err(cancelled));
+        }
+        let kind = (id.group.clone(), id.kind.clone());
+        let Some(served) = self.served_of(id).or_else(|| self.live_kinds.get(&kind)) else {
+            return (id.clone(), Ok(Ok(())));
+        };
+        // Marked before: the watch may show that it is gone before the answer is here.
+        if let Some(live) = self.state.memory.lock().live.get_mut(id) {
+            live.deleting = true;
+        }
+        let deleted = apply::delete(&self.client, served, id, uid).await;
+        if deleted.is_err() {
+            if let Some(live) = self.state.memory.lock().live.get_mut(id) {
+                live.deleting = false;
+            }
+        }
+        (id.clone(), Ok(deleted))
+    }
+
+    fn served_of(&self, id: &ObjectId) -> Option<&Served> {
+        let wanted = self.wanted.get(id)?;
+        self.served.get(&wanted.kind)
+    }
+
+    fn remember(&self, id: &ObjectId, wanted: &Wanted, live: &Value, applied: bool) {
+        let mut memory = self.state.memory.lock();
+        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+        let known = Live {
+            uid: uid.to_owned(),
+            file: wanted.file.clone(),
+            deleting: live["metadata"].get("deletionTimestamp").is_some(),
+            object: None,
+        };
+        // One that only has to be there, and is somebody else's, is none of the project's.
+        let label = landform_api::project::LABEL_PROJECT;
+        let ours = &wanted.object["metadata"]["labels"][label];
+        if live["metadata"]["labels"][label] == *ours {
+            memory.live.insert(id.clone(), known);
+        }
+        if applied {
+            memory.said.insert(id.clone(), Arc::clone(&wanted.object));
+        }
+    }
+
+    /// Fails when the run was cancelled.
+    pub(crate) fn go_on(&self) -> Result<(), Failure> {
+        if self.context.is_cancelled() {
+            return Err(Failure::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+fn note(report: &mut Report, id: &ObjectId, wanted: &Wanted, error: ApplyError) {
+    match error {
+        ApplyError::Transient(message) => report.transient = Some(format!("{id}: {message}")),
+        ApplyError::Gone(_) => report.transient = Some(format!("{id}: {error}")),
+        ApplyError::Deleting(_) => {
+            report.waiting.insert(id.clone());
+        }
+        ApplyError::Refused(_) | ApplyError::Foreign { .. } | ApplyError::NameTaken { .. } => {
+            report.problems.push(wanted.problem(error.to_string()));
+            report.refused = true;
+        }
+        ApplyError::NoRename(_) => report.problems.push(wanted.problem(error.to_string())),
+    }
+}

@@ -1,0 +1,143 @@
+//! Sums of blueprints: whether the files of one have changed since an installation used them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::scan::Stamp;
+
+/// So many files and bytes of one blueprint are looked at.
+const FILES: usize = 10_000;
+const BYTES: u64 = 64 << 20;
+
+/// What is remembered of blueprints that were read.
+#[derive(Debug, Default)]
+pub(crate) struct Blueprints {
+    read: BTreeMap<String, Read>,
+}
+
+#[derive(Clone, Debug)]
+struct Read {
+    files: Vec<(PathBuf, Stamp)>,
+    /// The blueprints that there were: one may name another.
+    others: BTreeSet<String>,
+    /// A sum of its own files.
+    sum: [u8; 32],
+    /// The others that it names.
+    names: BTreeSet<String>,
+}
+
+impl Blueprints {
+    /// A sum for each blueprint, of its files and of those of the blueprints that it names. One that can't be
+    /// read has none: its installations will say why.
+    pub(crate) fn sums(
+        &mut self,
+        found: &BTreeMap<String, PathBuf>,
+        is_fresh: impl Fn(&Stamp) -> bool,
+    ) -> BTreeMap<String, String> {
+        self.read.retain(|path, _| found.contains_key(path));
+        let others: BTreeSet<String> = found.keys().cloned().collect();
+        for (path, real) in found {
+            let mut files = Vec::new();
+            if list(real, &mut files).is_none() {
+                self.read.remove(path);
+                continue;
+            }
+            files.sort();
+            let settled = !files.iter().any(|(_, stamp)| is_fresh(stamp));
+            let known = self.read.get(path);
+            if settled && known.is_some_and(|known| known.files == files && known.others == others)
+            {
+                continue;
+            }
+            match read(real, files, &others) {
+                Some(read) => drop(self.read.insert(path.clone(), read)),
+                None => drop(self.read.remove(path)),
+            }
+        }
+        let paths = self.read.keys();
+        paths.map(|path| (path.clone(), self.sum(path))).collect()
+    }
+
+    fn sum(&self, path: &str) -> String {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![path.to_owned()];
+        while let Some(next) = open.pop() {
+            if let Some(read) = self.read.get(&next) {
+                if reached.insert(next) {
+                    open.extend(read.names.iter().cloned());
+                }
+            }
+        }
+        let mut hash = Sha256::new();
+        for path in &reached {
+            if let Some(read) = self.read.get(path) {
+                hash.update(path);
+                hash.update(read.sum);
+            }
+        }
+        let sum = format!("{:x}", hash.finalize());
+        sum[..16].to_owned()
+    }
+}
+
+/// The path of a blueprint as installations write it, in the form that a tree has.
+pub(crate) fn plain_path(path: &str) -> String {
+    let parts = path.split('/');
+    let parts: Vec<_> = parts
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    parts.join("/")
+}
+
+fn list(directory: &Path, files: &mut Vec<(PathBuf, Stamp)>) -> Option<()> {
+    for entry in fs::read_dir(directory).ok()? {
+        let entry = entry.ok()?;
+        let found = entry.metadata().ok()?;
+        if found.is_dir() {
+            list(&entry.path(), files)?;
+        } else if found.is_file() {
+            files.push((entry.path(), Stamp::of(&found)));
+        }
+        if files.len() > FILES {
+            return None;
+        }
+    }
+    Some(())
+}
+
+fn read(root: &Path, files: Vec<(PathBuf, Stamp)>, others: &BTreeSet<String>) -> Option<Read> {
+    let mut hash = Sha256::new();
+    let mut names = BTreeSet::new();
+    let mut bytes = 0;
+    for (path, _) in &files {
+        let content = fs::read(path).ok()?;
+        bytes += u64::try_from(content.len()).unwrap_or(u64::MAX);
+        if bytes > BYTES {
+            return None;
+        }
+        let name = path.strip_prefix(root).unwrap_or(path);
+        let name = name.to_string_lossy();
+        if crate::ignore::is_passing(name.rsplit('/').next().unwrap_or_default()) {
+            continue;
+        }
+        hash.update(name.as_bytes());
+        hash.update(content.len().to_le_bytes());
+        hash.update(&content);
+        let text = String::from_utf8_lossy(&content);
+        names.extend(
+            others
+                .iter()
+                .filter(|other| text.contains(other.as_str()))
+                .cloned(),
+        );
+    }
+    Some(Read {
+        files,
+        others: others.clone(),
+        sum: hash.finalize().into(),
+        names,
+    })
+}

@@ -1,0 +1,308 @@
+//! What must be done so that a project's objects are as its files say. Pure.
+//!
+//! 1. What is there and wanted no more has vanished, unless its file could not be read.
+//! 2. One that vanished and one that appeared may be the same object with another name.
+//! 3. What is wanted and differs is applied.
+//! 4. What vanished is deleted: not at once, not too much, and what others may need last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use landform_api::project::HeldDeletions;
+use landform_api::{catalog, landscaper};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::apply::{Difference, difference};
+use crate::object::{ObjectId, Wanted};
+
+/// An object must be missing for so long until that is believed: editors write files in several steps.
+pub const GRACE_MS: u64 = 120;
+/// In a project with so many objects, deleting more than half of them needs consent.
+pub const LARGE: usize = 8;
+/// So many held deletions are named.
+const NAMED: usize = 10;
+
+/// An object of the project that is there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Live {
+    /// Its uid.
+    pub uid: String,
+    /// The file that it stood in when it was applied.
+    pub file: String,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// The object itself, when it was just read.
+    pub object: Option<Arc<Value>>,
+}
+
+/// Everything that the decision may see.
+pub struct Observed<'a> {
+    /// What the files want.
+    pub wanted: &'a BTreeMap<ObjectId, Wanted>,
+    /// What is there of the project.
+    pub live: &'a BTreeMap<ObjectId, Live>,
+    /// What the files said of an object when it was last applied, as far as that is known.
+    pub said: &'a BTreeMap<ObjectId, Arc<Value>>,
+    /// Whether nothing may be concluded from an object's absence in a file.
+    pub is_unsure: &'a dyn Fn(&str) -> bool,
+    /// When objects were first missed.
+    pub missed: &'a BTreeMap<ObjectId, u64>,
+    /// The deletions that somebody has agreed to.
+    pub approved: Option<&'a str>,
+    /// The uids of objects whose deletion was agreed to before.
+    pub agreed: &'a BTreeSet<String>,
+    /// The time of day.
+    pub now_ms: u64,
+}
+
+/// What must be done, in this order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// Objects that get another name: from, to.
+    pub renames: Vec<(ObjectId, ObjectId)>,
+    /// Objects that are created or changed; definitions and namespaces first.
+    pub applies: Vec<ObjectId>,
+    /// Objects that are deleted, with their uids.
+    pub deletions: Vec<(ObjectId, String)>,
+    /// Deletions that somebody must agree to.
+    pub held: Option<HeldDeletions>,
+    /// The uids of all objects whose deletion is agreed to.
+    pub agreed: BTreeSet<String>,
+    /// What is wrong with wanted objects; they are left alone.
+    pub problems: Vec<(ObjectId, String)>,
+    /// Objects that are made anew when they are gone.
+    pub waiting: Vec<ObjectId>,
+    /// When objects were first missed.
+    pub missed: BTreeMap<ObjectId, u64>,
+    /// When to look again whether they are still missing.
+    pub look_again_at: Option<u64>,
+}
+
+/// Decides.
+#[must_use]
+pub fn decide(observed: &Observed<'_>) -> Decision {
+    let mut decision = Decision::default();
+    let mut vanished = vanished(observed);
+    let mut settled = rename_as_told(observed, &mut vanished, &mut decision);
+    rename_as_found(observed, &mut vanished, &mut settled, &mut decision);
+    apply(observed, &settled, &mut decision);
+    delete(observed, &vanished, &mut decision);
+    decision
+}
+
+/// What is there and wanted no more.
+fn vanished(observed: &Observed<'_>) -> BTreeSet<ObjectId> {
+    let live = observed.live.iter();
+    let gone = live.filter(|(id, live)| {
+        !live.deleting && !observed.wanted.contains_key(id) && !(observed.is_unsure)(&live.file)
+    });
+    gone.map(|(id, _)| id.clone()).collect()
+}
+
+/// Names that files say. Returns the wanted objects that need nothing else.
+fn rename_as_told(
+    observed: &Observed<'_>,
+    vanished: &mut BTreeSet<ObjectId>,
+    decision: &mut Decision,
+) -> BTreeSet<ObjectId> {
+    let mut settled = BTreeSet::new();
+    for (to, wanted) in observed.wanted {
+        let Some(former) = &wanted.renamed_from else {
+            continue;
+        };
+        let from = ObjectId {
+            name: former.clone(),
+            ..to.clone()
+        };
+        if !vanished.contains(&from) {
+            continue;
+        }
+        vanished.remove(&from);
+        settled.insert(to.clone());
+        if observed.live.contains_key(to) {
+            let message = format!(
+                "{from} can't be renamed: {to} already exists. Choose another name, or remove that object first"
+            );
+            decision.problems.push((to.clone(), message));
+        } else {
+            decision.renames.push((from, to.clone()));
+        }
+    }
+    settled
+}
+
+/// In one file, one object vanished and one appeared, and they differ in nothing but the name.
+fn rename_as_found(
+    observed: &Observed<'_>,
+    vanished: &mut BTreeSet<ObjectId>,
+    settled: &mut BTreeSet<ObjectId>,
+    decision: &mut Decision,
+) {
+    let place = |file: &'_ str, id: &'_ ObjectId| {
+        (
+            file.to_owned(),
+            id.group.clone(),
+            id.kind.clone(),
+            id.namespace.clone(),
+        )
+    };
+    let mut left: BTreeMap<_, Vec<ObjectId>> = BTreeMap::new();
+    for id in vanished.iter() {
+        if let Some(live) = observed.live.get(id) {
+            left.entry(place(&live.file, id))
+                .or_default()
+                .push(id.clone());
+        }
+    }
+    let mut came: BTreeMap<_, Vec<&ObjectId>> = BTreeMap::new();
+    for (id, wanted) in observed.wanted {
+        if !observed.live.contains_key(id) && !settled.contains(id) {
+            came.entry(place(&wanted.file, id)).or_default().push(id);
+        }
+    }
+    for (place, left) in left {
+        let came = came.get(&place).map(Vec::as_slice);
+        let ([from], Some([to])) = (left.as_slice(), came) else {
+            continue;
+        };
+        // The names of namespaces and definitions are what they are.
+        if rank(from) > 1 && same_but_name(observed, from, to) {
+            vanished.remove(from);
+            settled.insert((*to).clone());
+            decision.renames.push((from.clone(), (*to).clone()));
+        }
+    }
+}
+
+fn same_but_name(observed: &Observed<'_>, from: &ObjectId, to: &ObjectId) -> bool {
+    let Some(wanted) = observed.wanted.get(to) else {
+        return false;
+    };
+    let mut wanted = (*wanted.object).clone();
+    wanted["metadata"]["name"] = Value::String(from.name.clone());
+    if let Some(said) = observed.said.get(from) {
+        return **said == wanted;
+    }
+    let live = observed
+        .live
+        .get(from)
+        .and_then(|live| live.object.as_deref());
+    live.is_some_and(|live| difference(&wanted, Some(live)) == Difference::Same)
+}
+
+fn apply(observed: &Observed<'_>, settled: &BTreeSet<ObjectId>, decision: &mut Decision) {
+    for (id, wanted) in observed.wanted {
+        if settled.contains(id) {
+            continue;
+        }
+        let Some(live) = observed.live.get(id) else {
+            decision.applies.push(id.clone());
+            continue;
+        };
+        if live.deleting {
+            decision.waiting.push(id.clone());
+            continue;
+        }
+        let elsewhere = live.file != wanted.file && !live.file.is_empty();
+        if elsewhere && (observed.is_unsure)(&live.file) {
+            let message = format!(
+                "{id} stood in {}, which has problems: nothing is done with it until they are solved, or it is removed here",
+                live.file
+            );
+            decision.problems.push((id.clone(), message));
+            continue;
+        }
+        let same = match &live.object {
+            Some(live) => difference(&wanted.object, Some(live)) == Difference::Same,
+            None => observed.said.get(id) == Some(&wanted.object),
+        };
+        if !same {
+            decision.applies.push(id.clone());
+        }
+    }
+    let wanted = observed.wanted;
+    decision.applies.sort_by_key(|id| {
+        let wanted = wanted.get(id);
+        (
+            rank(id),
+            wanted.map(|wanted| (wanted.file.clone(), wanted.line)),
+        )
+    });
+}
+
+fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut Decision) {
+    let now = observed.now_ms;
+    let mut believed: Vec<(ObjectId, String)> = Vec::new();
+    for id in vanished {
+        let since = observed.missed.get(id).copied().unwrap_or(now);
+        decision.missed.insert(id.clone(), since);
+        let sure_at = since.saturating_add(GRACE_MS);
+        if sure_at > now {
+            let at = decision.look_again_at.unwrap_or(u64::MAX);
+            decision.look_again_at = Some(at.min(sure_at));
+        } else if let Some(live) = observed.live.get(id) {
+            believed.push((id.clone(), live.uid.clone()));
+        }
+    }
+    let uids: BTreeSet<String> = believed.iter().map(|(_, uid)| uid.clone()).collect();
+    let living = observed.live.values().filter(|live| !live.deleting).count();
+    let many = living >= LARGE && believed.len() * 2 > living;
+    let token = token(&uids);
+    let agreed = observed.approved == Some(&token) || uids.is_subset(observed.agreed);
+    if many && !agreed {
+        decision.held = Some(HeldDeletions {
+            count: believed.len(),
+            of: living,
+            first: believed
+                .iter()
+                .take(NAMED)
+                .map(|(id, _)| id.to_string())
+                .collect(),
+            token,
+        });
+        return;
+    }
+    if many {
+        decision.agreed = uids;
+    }
+    // What is on its way out may need what is of a lower rank.
+    let leaving = observed.live.iter();
+    let leaving = leaving.filter(|(id, live)| live.deleting && !observed.wanted.contains_key(id));
+    let highest = leaving
+        .map(|(id, _)| rank(id))
+        .chain(believed.iter().map(|(id, _)| rank(id)));
+    let highest = highest.max();
+    believed.retain(|(id, _)| Some(rank(id)) == highest);
+    decision.deletions = believed;
+}
+
+/// Names exactly these deletions.
+#[must_use]
+pub fn token(uids: &BTreeSet<String>) -> String {
+    let mut hash = Sha256::new();
+    for uid in uids {
+        hash.update(uid);
+        hash.update("\n");
+    }
+    let sum = format!("{:x}", hash.finalize());
+    sum[..16].to_owned()
+}
+
+/// What is made earlier and deleted later has a lower rank: others may need it.
+#[must_use]
+pub fn rank(id: &ObjectId) -> u8 {
+    match (id.group.as_str(), id.kind.as_str()) {
+        ("", "Namespace") => 0,
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => 1,
+        ("", "ConfigMap" | "Secret" | "ServiceAccount") | ("rbac.authorization.k8s.io", _) => 2,
+        (landscaper::GROUP, "Target" | "DataObject" | "Context") => 2,
+        (catalog::GROUP, "Catalog") => 2,
+        ("landform.dev", "Reconciler") => 2,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+#[path = "decide_tests.rs"]
+mod tests;

@@ -1,0 +1,296 @@
+//! Tables: what is wanted, what is there, and what must be done.
+
+use super::*;
+use crate::apply::{Marks, prepare};
+use landform_api::GroupVersionKind;
+use serde_json::json;
+
+fn id(name: &str) -> ObjectId {
+    ObjectId {
+        group: String::new(),
+        kind: "ConfigMap".into(),
+        namespace: Some("web".into()),
+        name: name.into(),
+    }
+}
+
+fn wanted(file: &str, name: &str, data: &str) -> (ObjectId, Wanted) {
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": data},
+    });
+    let marks = Marks {
+        project: Some(("p".into(), file.into())),
+        blueprint: None,
+    };
+    let wanted = Wanted {
+        kind: GroupVersionKind::new("", "v1", "ConfigMap"),
+        file: file.into(),
+        line: 1,
+        column: 1,
+        excerpt: String::new(),
+        object: Arc::new(prepare(&object, Some("web"), &marks)),
+        renamed_from: None,
+        only_there: false,
+    };
+    (id(name), wanted)
+}
+
+#[derive(Default)]
+struct Scene {
+    wanted: BTreeMap<ObjectId, Wanted>,
+    live: BTreeMap<ObjectId, Live>,
+    said: BTreeMap<ObjectId, Arc<Value>>,
+    unsure: Vec<String>,
+    approved: Option<String>,
+    young: bool,
+}
+
+impl Scene {
+    fn wants(mut self, file: &str, name: &str, data: &str) -> Self {
+        self.wanted.extend([wanted(file, name, data)]);
+        self
+    }
+
+    /// It is there as a file said it.
+    fn has(mut self, file: &str, name: &str, data: &str) -> Self {
+        let (id, wanted) = wanted(file, name, data);
+        self.live.insert(
+            id,
+            Live {
+                uid: format!("uid-{name}"),
+                file: file.into(),
+                deleting: false,
+                object: Some(wanted.object),
+            },
+        );
+        self
+    }
+
+    /// What is there is known from memory.
+    fn remembered(mut self) -> Self {
+        for (id, live) in &mut self.live {
+            let said = live.object.take();
+            self.said.extend(said.map(|said| (id.clone(), said)));
+        }
+        self
+    }
+
+    fn unsure(mut self, file: &str) -> Self {
+        self.unsure.push(file.into());
+        self
+    }
+
+    fn decide(&self) -> Decision {
+        let missed = if self.young {
+            BTreeMap::new()
+        } else {
+            self.live.keys().map(|id| (id.clone(), 0)).collect()
+        };
+        decide(&Observed {
+            wanted: &self.wanted,
+            live: &self.live,
+            said: &self.said,
+            is_unsure: &|file| self.unsure.iter().any(|unsure| unsure == file),
+            missed: &missed,
+            approved: self.approved.as_deref(),
+            agreed: &BTreeSet::new(),
+            now_ms: 1_000,
+        })
+    }
+}
+
+fn summary(decision: &Decision) -> String {
+    let mut parts = Vec::new();
+    let renames = decision.renames.iter();
+    parts.extend(renames.map(|(from, to)| format!("rename {} {}", from.name, to.name)));
+    parts.extend(
+        decision
+            .applies
+            .iter()
+            .map(|id| format!("apply {}", id.name)),
+    );
+    parts.extend(
+        decision
+            .deletions
+            .iter()
+            .map(|(id, _)| format!("delete {}", id.name)),
+    );
+    parts.extend(
+        decision
+            .problems
+            .iter()
+            .map(|(id, _)| format!("problem {}", id.name)),
+    );
+    parts.extend(
+        decision
+            .held
+            .iter()
+            .map(|held| format!("held {}", held.count)),
+    );
+    parts.join(", ")
+}
+
+#[test]
+fn r15_what_must_be_done_follows_from_files_and_objects() {
+    let scene = Scene::default;
+    let mut told = scene()
+        .has("f", "a", "1")
+        .has("f", "b", "2")
+        .wants("f", "c", "9")
+        .wants("f", "b", "2");
+    told.wanted.get_mut(&id("c")).unwrap().renamed_from = Some("a".into());
+    let mut onto = scene()
+        .has("f", "a", "1")
+        .has("g", "b", "2")
+        .wants("g", "b", "2");
+    onto.wanted.get_mut(&id("b")).unwrap().renamed_from = Some("a".into());
+    let table = [
+        (
+            "nothing to do",
+            scene().has("f", "a", "1").wants("f", "a", "1"),
+            "",
+        ),
+        ("new", scene().wants("f", "a", "1"), "apply a"),
+        (
+            "changed",
+            scene().has("f", "a", "1").wants("f", "a", "2"),
+            "apply a",
+        ),
+        (
+            "another file",
+            scene().has("f", "a", "1").wants("g", "a", "1"),
+            "apply a",
+        ),
+        ("removed", scene().has("f", "a", "1"), "delete a"),
+        (
+            "its file can't be read",
+            scene().has("f", "a", "1").unsure("f"),
+            "",
+        ),
+        (
+            "only its file",
+            scene().has("f", "a", "1").has("g", "b", "1").unsure("f"),
+            "delete b",
+        ),
+        (
+            "renamed",
+            scene().has("f", "a", "1").wants("f", "b", "1"),
+            "rename a b",
+        ),
+        (
+            "renamed and changed",
+            scene().has("f", "a", "1").wants("f", "b", "2"),
+            "apply b, delete a",
+        ),
+        (
+            "in another file",
+            scene().has("f", "a", "1").wants("g", "b", "1"),
+            "apply b, delete a",
+        ),
+        (
+            "which one?",
+            scene()
+                .has("f", "a", "1")
+                .wants("f", "b", "1")
+                .wants("f", "c", "1"),
+            "apply b, apply c, delete a",
+        ),
+        ("renamed as the file tells", told, "rename a c"),
+        ("renamed onto a living one", onto, "problem b"),
+        (
+            "taken over while its file can't be read",
+            scene().has("f", "a", "1").wants("g", "a", "2").unsure("f"),
+            "problem a",
+        ),
+    ];
+    for (what, scene, expected) in table {
+        assert_eq!(summary(&scene.decide()), expected, "{what}, read");
+        assert_eq!(
+            summary(&scene.remembered().decide()),
+            expected,
+            "{what}, remembered"
+        );
+    }
+}
+
+#[test]
+fn r15_an_object_that_is_missing_for_a_moment_is_not_deleted() {
+    let mut scene = Scene::default().has("f", "a", "1");
+    scene.young = true;
+    let decision = scene.decide();
+    assert_eq!(summary(&decision), "");
+    assert_eq!(decision.look_again_at, Some(1_000 + GRACE_MS));
+    assert_eq!(decision.missed[&id("a")], 1_000);
+}
+
+#[test]
+fn r15_more_than_half_of_a_large_project_is_held() {
+    let project = |total: usize, wanted: usize| {
+        let mut scene = Scene::default();
+        for at in 0..total {
+            scene = scene.has(&format!("f{at}"), &format!("n{at}"), "1");
+            if at < wanted {
+                scene = scene.wants(&format!("f{at}"), &format!("n{at}"), "1");
+            }
+        }
+        scene
+    };
+    for (total, wanted, held) in [
+        (8, 4, None),
+        (8, 3, Some(5)),
+        (7, 0, None),
+        (100, 0, Some(100)),
+    ] {
+        let decision = project(total, wanted).decide();
+        assert_eq!(
+            decision.held.as_ref().map(|held| held.count),
+            held,
+            "{total} {wanted}"
+        );
+        assert_eq!(decision.deletions.is_empty(), held.is_some());
+    }
+    let mut scene = project(8, 3);
+    let held = scene.decide().held.unwrap();
+    assert_eq!((held.count, held.of, held.first.len()), (5, 8, 5));
+    scene.approved = Some(held.token.clone());
+    let decision = scene.decide();
+    assert_eq!(
+        (
+            decision.deletions.len(),
+            decision.held,
+            decision.agreed.len()
+        ),
+        (5, None, 5)
+    );
+    scene.wanted.remove(&id("n0"));
+    let more = scene.decide();
+    assert_ne!(
+        more.held.unwrap().token,
+        held.token,
+        "consent is for exactly these"
+    );
+}
+
+#[test]
+fn what_others_may_need_is_made_first_and_deleted_last() {
+    let mut scene = Scene::default().has("f", "a", "1").wants("f", "b", "2");
+    let installation = ObjectId {
+        group: landscaper::GROUP.into(),
+        kind: "Installation".into(),
+        ..id("web")
+    };
+    let (_, live) = scene
+        .live
+        .first_key_value()
+        .map(|(id, live)| (id.clone(), live.clone()))
+        .unwrap();
+    scene.live.insert(installation.clone(), live);
+    let deleted = scene.decide().deletions;
+    assert_eq!(deleted.len(), 1);
+    assert_eq!(deleted[0].0, installation);
+    scene.live.get_mut(&installation).unwrap().deleting = true;
+    assert!(
+        scene.decide().deletions.is_empty(),
+        "it may still need the other"
+    );
+}

@@ -1,0 +1,105 @@
+//! Reads which objects of a project are there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http::Request;
+use kube::Client;
+use landform_api::project::{ANNOTATION_FILE, LABEL_PROJECT};
+use serde_json::{Value, json};
+
+use crate::apply::{ApplyError, Kinds, Served};
+use crate::decide::Live;
+use crate::object::ObjectId;
+
+/// So many kinds are listed at once.
+const AT_ONCE: usize = 16;
+/// So many objects are asked for in one request.
+const PAGE: u32 = 500;
+
+/// All objects of a project, of whatever kind.
+pub(crate) async fn list(
+    client: &Client,
+    kinds: &Kinds,
+    project: &str,
+) -> Result<BTreeMap<ObjectId, Live>, ApplyError> {
+    let served = kinds.all(client).await?.into_iter();
+    // Events are about objects, and tell of labels that they were copied from.
+    let served = served.filter(|served| served.listed && served.kind.kind != "Event");
+    let lists: Vec<_> = served
+        .map(|served| list_kind(client, served, project))
+        .collect();
+    let lists = stream::iter(lists)
+        .buffer_unordered(AT_ONCE)
+        .try_collect::<Vec<_>>();
+    Ok(lists.await?.into_iter().flatten().collect())
+}
+
+async fn list_kind(
+    client: &Client,
+    served: Served,
+    project: &str,
+) -> Result<Vec<(ObjectId, Live)>, ApplyError> {
+    let mut found = Vec::new();
+    let mut token = String::new();
+    loop {
+        let path = served.path(None, None);
+        let mut url = format!("{path}?labelSelector={LABEL_PROJECT}%3D{project}&limit={PAGE}");
+        if !token.is_empty() {
+            url = format!("{url}&continue={token}");
+        }
+        let request = Request::get(url).body(Vec::new());
+        let request = request.map_err(|error| ApplyError::Transient(error.to_string()))?;
+        let mut page: Value = match client.request(request).await {
+            Ok(page) => page,
+            // The kind has gone meanwhile, or nobody may read it here: then none of it can be ours.
+            Err(kube::Error::Api(status)) if matches!(status.code, 403..=405) => return Ok(found),
+            Err(error) => return Err(error.into()),
+        };
+        let items = page["items"].as_array_mut().map(std::mem::take);
+        for mut item in items.unwrap_or_default() {
+            // Items of lists don't say what they are.
+            item["apiVersion"] = json!(served.kind.api_version());
+            item["kind"] = json!(served.kind.kind);
+            found.extend(ours(&served, item));
+        }
+        token = encoded(page["metadata"]["continue"].as_str().unwrap_or_default());
+        if token.is_empty() {
+            return Ok(found);
+        }
+    }
+}
+
+/// A label can be copied from one object to another; the file is noted only on what stands in one.
+fn ours(served: &Served, object: Value) -> Option<(ObjectId, Live)> {
+    let metadata = &object["metadata"];
+    let file = metadata["annotations"][ANNOTATION_FILE]
+        .as_str()?
+        .to_owned();
+    let text = |field: &str| metadata[field].as_str().map(ToOwned::to_owned);
+    let id = ObjectId {
+        group: served.kind.group.clone(),
+        kind: served.kind.kind.clone(),
+        namespace: text("namespace"),
+        name: text("name")?,
+    };
+    let live = Live {
+        uid: text("uid")?,
+        file,
+        deleting: metadata.get("deletionTimestamp").is_some(),
+        object: Some(Arc::new(object)),
+    };
+    Some((id, live))
+}
+
+/// A token as part of a URL.
+fn encoded(token: &str) -> String {
+    let bytes = token.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
+        other => format!("%{other:02X}"),
+    });
+    bytes.collect()
+}

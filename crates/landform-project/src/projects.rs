@@ -1,0 +1,125 @@
+//! All projects of an engine: what they share, and what wakes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use landform_api::project;
+use landform_api::{GroupKind, GroupVersionKind};
+use landform_engine::{Engine, Failure, Key, Related};
+use parking_lot::Mutex;
+
+use crate::apply::Kinds;
+use crate::reconciler::ProjectReconciler;
+use crate::state::State;
+
+/// All projects of an engine: makes their reconciler, and wakes them when files change.
+#[derive(Clone)]
+pub struct Projects {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    /// Projects may be in this directory, or below it.
+    root: Option<PathBuf>,
+    engine: OnceLock<Engine>,
+    pub(crate) states: Mutex<BTreeMap<String, Arc<State>>>,
+    pub(crate) kinds: Kinds,
+    followed: Mutex<BTreeSet<GroupKind>>,
+}
+
+impl Projects {
+    /// Projects whose directories are this one, or below it; without one, no directory is allowed.
+    #[must_use]
+    pub fn new(root: Option<PathBuf>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                root,
+                engine: OnceLock::new(),
+                states: Mutex::default(),
+                kinds: Kinds::default(),
+                followed: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The reconciler, for an engine.
+    #[must_use]
+    pub fn reconciler(&self) -> ProjectReconciler {
+        ProjectReconciler {
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// Tells which engine runs the reconciler: it is asked for runs when files change.
+    pub fn connect(&self, engine: &Engine) {
+        // A second engine would never be asked; there is one.
+        let _ = self.shared.engine.set(engine.clone());
+    }
+}
+
+impl Shared {
+    pub(crate) fn state(&self, name: &str) -> Arc<State> {
+        self.states
+            .lock()
+            .entry(name.to_owned())
+            .or_default()
+            .clone()
+    }
+
+    /// Asks for a run that looks only at what changed.
+    pub(crate) fn wake(&self, name: &str) {
+        let state = self.states.lock().get(name).cloned();
+        if let (Some(state), Some(engine)) = (state, self.engine.get()) {
+            state.note();
+            engine.ask(Key::new(Arc::new(project::kind().into()), "", name));
+        }
+    }
+
+    /// From now on it is told when objects of these kinds are gone.
+    pub(crate) async fn follow(&self, kinds: Vec<GroupVersionKind>) -> Result<(), Failure> {
+        let Some(engine) = self.engine.get() else {
+            return Ok(());
+        };
+        for kind in kinds {
+            let group_kind: GroupKind = kind.clone().into();
+            let own = group_kind == project::kind().into();
+            if own || !self.followed.lock().insert(group_kind) {
+                continue;
+            }
+            let related = Related::new(kind, |_| Vec::new()).when_moved(|_| 0);
+            let relating = engine.relate(project::kind().into(), related).await;
+            relating.map_err(|error| Failure::Transient(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// The directory of a project, if it is allowed.
+    pub(crate) fn directory(&self, given: &str) -> Result<PathBuf, String> {
+        let Some(root) = &self.root else {
+            return Err("spec.directory needs a directory of projects: start the server with --projects DIRECTORY".into());
+        };
+        if given.is_empty() {
+            return Err(
+                "spec.directory is missing: name the directory that holds the project's files"
+                    .into(),
+            );
+        }
+        let unreadable = |path: &Path, error: std::io::Error| {
+            format!("the directory {} can't be read: {error}", path.display())
+        };
+        let path = root.join(given);
+        let root = root
+            .canonicalize()
+            .map_err(|error| unreadable(root, error))?;
+        let real = path
+            .canonicalize()
+            .map_err(|error| unreadable(&path, error))?;
+        if !real.starts_with(&root) {
+            return Err(format!(
+                "spec.directory {given:?} is not below the server's directory of projects"
+            ));
+        }
+        Ok(real)
+    }
+}

@@ -1,0 +1,451 @@
+//! The reconciler of projects.
+//!
+//! # Flow of a run
+//! 1. The directory is read, as far as it changed, and followed.
+//! 2. What is there of the project is read: everything after a start or a change of the project itself,
+//!    otherwise what is remembered will do.
+//! 3. `resolve` and `decide` say what must be done; definitions and namespaces come first, because the rest may
+//!    need them.
+//! 4. It is done, and the status tells of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kube::ResourceExt as _;
+use kube::core::DynamicObject;
+use landform_api::project::{
+    self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, Project, ProjectPhase, ProjectStatus,
+};
+use landform_api::{GroupKind, GroupVersionKind};
+use landform_engine::{Context, Failure, Outcome, Reconciler, Related, content_of_spec};
+use serde_json::Value;
+
+use crate::act::{Acting, Report};
+use crate::apply::{self, ApplyError, Served};
+use crate::decide::{Decision, Live, Observed, decide, rank};
+use crate::live;
+use crate::object::ObjectId;
+use crate::projects::Shared;
+use crate::reader::{ReadProblem, Reading};
+use crate::resolve::{self, Resolved, resolve};
+use crate::state::State;
+use crate::status::{fail, last_error, tell_people, waiting_on};
+use crate::watch::{Wake, Watch};
+
+/// So many problems are listed in the status.
+const PROBLEMS: usize = 100;
+/// What the API refused is tried again after so long.
+const AGAIN_MS: u64 = 5_000;
+/// New directories may appear while directories are read.
+const READS: usize = 5;
+
+/// Reconciles projects.
+pub struct ProjectReconciler {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// Where the objects of kinds are that are there.
+pub(crate) type LiveKinds = BTreeMap<(String, String), Served>;
+
+impl ProjectReconciler {
+    async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        let name = context.object().name_any();
+        let project: Project = context.typed()?;
+        let state = self.shared.state(&name);
+        if context.deleting() {
+            return self.remove(context, &state, project.status).await;
+        }
+        let directory = match self.shared.directory(&project.spec.directory) {
+            Ok(directory) => directory,
+            Err(message) => {
+                return fail(context, &state, project.status, &message, Vec::new()).await;
+            }
+        };
+        let reading = match self.read(&state, &name, directory, &project).await? {
+            Ok(reading) => reading,
+            Err(problem) => {
+                let problems = match &problem {
+                    ReadProblem::Settings(problems) => problems.clone(),
+                    ReadProblem::Directory(_) => Vec::new(),
+                };
+                let message = problem.to_string();
+                return fail(context, &state, project.status, &message, problems).await;
+            }
+        };
+        self.sync(context, &state, &project, &reading).await
+    }
+
+    /// Reads the directory, and follows it. What appears while that happens is read, too.
+    async fn read(
+        &self,
+        state: &Arc<State>,
+        name: &str,
+        directory: PathBuf,
+        project: &Project,
+    ) -> Result<Result<Reading, ReadProblem>, Failure> {
+        let mut attempt = 1;
+        loop {
+            let (reader, directory) = (state.clone(), directory.clone());
+            let (name_, spec) = (name.to_owned(), project.spec.clone());
+            let reading = tokio::task::spawn_blocking(move || {
+                reader.reader.lock().read(&directory, &name_, &spec)
+            });
+            let reading = reading
+                .await
+                .map_err(|error| Failure::Transient(error.to_string()))?;
+            let reading = match reading {
+                Ok(reading) => reading,
+                Err(problem) => return Ok(Err(problem)),
+            };
+            let mut watch = state.watch.lock().await;
+            let watch = watch.get_or_insert_with(|| Watch::new(self.waker(name)));
+            let new = watch.follow(&reading.directories);
+            if !new || attempt >= READS {
+                return Ok(Ok(reading));
+            }
+            attempt += 1;
+        }
+    }
+
+    fn waker(&self, name: &str) -> Wake {
+        let (shared, name) = (Arc::downgrade(&self.shared), name.to_owned());
+        Arc::new(move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.wake(&name);
+            }
+        })
+    }
+
+    async fn sync(
+        &self,
+        context: &Context,
+        state: &State,
+        project: &Project,
+        reading: &Reading,
+    ) -> Result<Outcome, Failure> {
+        let (client, name) = (context.client(), context.object().name_any());
+        let content = content(context.object());
+        let (before, live_kinds) = self.observe(context, state, content).await?;
+        let find = || self.shared.kinds.find(&client, resolve::kinds(reading));
+        let mut served = find().await.map_err(failure)?;
+        let homes = |id: &ObjectId| before.get(id).map(|live| live.file.clone());
+        let mut resolved = resolve(&name, reading, &served, &homes);
+        let mut report = Report::default();
+        let mut early = BTreeSet::new();
+        if !resolved.unknown.is_empty() {
+            // Their definitions may be part of the project.
+            let decision = self.decide(context, state, reading, &resolved, &before);
+            let acting = Acting {
+                context,
+                client: client.clone(),
+                state,
+                wanted: &resolved.wanted,
+                served: &served,
+                live_kinds: &live_kinds,
+            };
+            acting.apply(&decision.applies, 0..=1, &mut report).await?;
+            early.extend(decision.applies);
+            for id in resolved.wanted.keys().filter(|id| rank(id) == 1) {
+                context
+                    .or_cancelled(apply::established(&client, &id.name))
+                    .await?
+                    .map_err(failure)?;
+            }
+            served = find().await.map_err(failure)?;
+            resolved = resolve(&name, reading, &served, &homes);
+        }
+        // What was applied just now is known from memory; all else as it was read.
+        let mut live = state.memory.lock().live.clone();
+        for (id, read) in before {
+            if let Some(known) = live.get_mut(&id).filter(|_| !early.contains(&id)) {
+                *known = read;
+            }
+        }
+        let decision = self.decide(context, state, reading, &resolved, &live);
+        let acting = Acting {
+            context,
+            client,
+            state,
+            wanted: &resolved.wanted,
+            served: &served,
+            live_kinds: &live_kinds,
+        };
+        {
+            // Whatever becomes of this run: the consent and the times hold.
+            let mut memory = state.memory.lock();
+            memory.agreed.extend(decision.agreed.iter().cloned());
+            memory.missed.clone_from(&decision.missed);
+            memory.said.extend(as_said(&resolved, &live, &decision));
+        }
+        acting.rename(&decision, &mut report).await?;
+        acting
+            .apply(&decision.applies, 0..=u8::MAX, &mut report)
+            .await?;
+        acting.delete(&decision.deletions, &mut report).await?;
+        self.shared.follow(served.into_keys().collect()).await?;
+        self.tell(
+            context, state, project, reading, resolved, decision, report, content,
+        )
+        .await
+    }
+
+    /// What is there of the project.
+    async fn observe(
+        &self,
+        context: &Context,
+        state: &State,
+        content: u64,
+    ) -> Result<(BTreeMap<ObjectId, Live>, LiveKinds), Failure> {
+        let noted = state.take_note();
+        {
+            let memory = state.memory.lock();
+            if noted && memory.complete && memory.content == Some(content) {
+                return Ok((memory.live.clone(), BTreeMap::new()));
+            }
+        }
+        let (client, name) = (context.client(), context.object().name_any());
+        state.memory.lock().complete = false;
+        let found = live::list(&client, &self.shared.kinds, &name)
+            .await
+            .map_err(failure)?;
+        let kinds = self.live_kinds(context, &found).await?;
+        let mut memory = state.memory.lock();
+        memory.live = found
+            .iter()
+            .map(|(id, live)| {
+                let live = Live {
+                    object: None,
+                    ..live.clone()
+                };
+                (id.clone(), live)
+            })
+            .collect();
+        Ok((found, kinds))
+    }
+
+    pub(crate) async fn live_kinds(
+        &self,
+        context: &Context,
+        live: &BTreeMap<ObjectId, Live>,
+    ) -> Result<LiveKinds, Failure> {
+        let all = self
+            .shared
+            .kinds
+            .all(&context.client())
+            .await
+            .map_err(failure)?;
+        let needed: BTreeSet<_> = live
+            .keys()
+            .map(|id| (id.group.clone(), id.kind.clone()))
+            .collect();
+        let kinds = all.into_iter().map(|served| {
+            (
+                (served.kind.group.clone(), served.kind.kind.clone()),
+                served,
+            )
+        });
+        Ok(kinds.filter(|(kind, _)| needed.contains(kind)).collect())
+    }
+
+    fn decide(
+        &self,
+        context: &Context,
+        state: &State,
+        reading: &Reading,
+        resolved: &Resolved,
+        live: &BTreeMap<ObjectId, Live>,
+    ) -> Decision {
+        let memory = state.memory.lock();
+        let approved = context
+            .object()
+            .annotations()
+            .get(ANNOTATION_APPROVED_DELETIONS);
+        decide(&Observed {
+            wanted: &resolved.wanted,
+            live,
+            said: &memory.said,
+            is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
+            missed: &memory.missed,
+            approved: approved.map(String::as_str),
+            agreed: &memory.agreed,
+            now_ms: context.now_ms(),
+        })
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all that a run has found comes together in the status"
+    )]
+    async fn tell(
+        &self,
+        context: &Context,
+        state: &State,
+        project: &Project,
+        reading: &Reading,
+        resolved: Resolved,
+        decision: Decision,
+        report: Report,
+        content: u64,
+    ) -> Result<Outcome, Failure> {
+        let Report {
+            problems: found,
+            transient,
+            refused,
+            mut waiting,
+            ..
+        } = report;
+        tell_people(
+            context,
+            &report.renamed,
+            decision.held.is_some(),
+            &project.status,
+        );
+        waiting.extend(decision.waiting.iter().cloned());
+        let mut problems = resolved.problems;
+        problems.extend(found);
+        for (id, message) in &decision.problems {
+            problems.extend(
+                resolved
+                    .wanted
+                    .get(id)
+                    .map(|wanted| wanted.problem(message)),
+            );
+        }
+        problems.sort();
+        problems.dedup();
+        {
+            let mut memory = state.memory.lock();
+            memory.complete = transient.is_none();
+            memory.content = Some(content);
+            memory.awaited.clone_from(&waiting);
+            memory.lacks_kinds = !resolved.unknown.is_empty();
+            let wanted = &resolved.wanted;
+            memory.said.retain(|id, _| wanted.contains_key(id));
+        }
+        let phase = if decision.held.is_some() {
+            ProjectPhase::Held
+        } else if !problems.is_empty() || transient.is_some() {
+            ProjectPhase::Incomplete
+        } else {
+            ProjectPhase::Synced
+        };
+        let status = ProjectStatus {
+            phase: Some(phase),
+            observed_generation: context.object().metadata.generation,
+            files: reading.files.len(),
+            objects: resolved.wanted.len(),
+            problem_count: problems.len(),
+            problems: problems.into_iter().take(PROBLEMS).collect(),
+            held_deletions: decision.held,
+            last_error: transient
+                .as_ref()
+                .map(|message| last_error(context, &project.status, "Sync", "NotApplied", message)),
+            waiting_on: waiting_on(
+                &waiting,
+                "it is being deleted, and is made anew when it is gone",
+            ),
+        };
+        context.write_status(&status).await?;
+        if let Some(message) = transient {
+            return Err(Failure::Transient(message));
+        }
+        let again = refused.then(|| context.now_ms().saturating_add(AGAIN_MS));
+        let again = again.into_iter().chain(decision.look_again_at).min();
+        Ok(match again {
+            Some(at) => {
+                state.note();
+                Outcome::WaitUntil("it looks again at what it found".into(), at)
+            }
+            None if waiting.is_empty() => Outcome::Done,
+            None => Outcome::Wait("objects are being deleted".into()),
+        })
+    }
+}
+
+/// What an API answers to reads: it may answer better the next time.
+pub(crate) fn failure(error: ApplyError) -> Failure {
+    Failure::Transient(error.to_string())
+}
+
+/// Objects that were read just now and are as the files say.
+fn as_said(
+    resolved: &Resolved,
+    live: &BTreeMap<ObjectId, Live>,
+    decision: &Decision,
+) -> BTreeMap<ObjectId, Arc<Value>> {
+    let applied: BTreeSet<_> = decision.applies.iter().collect();
+    let wrong: BTreeSet<_> = decision.problems.iter().map(|(id, _)| id).collect();
+    let wanted = resolved.wanted.iter();
+    let same = wanted.filter(|(id, _)| {
+        let read = live
+            .get(*id)
+            .is_some_and(|live| live.object.is_some() && !live.deleting);
+        read && !applied.contains(id) && !wrong.contains(id)
+    });
+    same.map(|(id, wanted)| (id.clone(), wanted.object.clone()))
+        .collect()
+}
+
+/// Moves when somebody asks something of the project, and not with its status.
+fn content(object: &DynamicObject) -> u64 {
+    let metadata = &object.metadata;
+    let mut hasher = DefaultHasher::new();
+    let asked = (&metadata.uid, metadata.generation, &metadata.annotations);
+    asked.hash(&mut hasher);
+    metadata.deletion_timestamp.is_some().hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Reconciler for ProjectReconciler {
+    fn kind(&self) -> GroupVersionKind {
+        project::kind()
+    }
+
+    fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
+        Box::pin(self.run(context))
+    }
+
+    fn related(&self) -> Vec<Related> {
+        // A definition may bring a kind that a project lacks.
+        let kind = GroupVersionKind::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let shared = self.shared.clone();
+        let related = Related::new(kind, move |_| {
+            let states = shared.states.lock();
+            let lacking = states
+                .iter()
+                .filter(|(_, state)| state.memory.lock().lacks_kinds);
+            lacking.map(|(name, _)| (None, name.clone())).collect()
+        });
+        vec![related.when_moved(content_of_spec)]
+    }
+
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+        if *kind == project::kind().into() {
+            self.shared.states.lock().remove(name);
+            return;
+        }
+        let id = ObjectId {
+            group: kind.group.clone(),
+            kind: kind.kind.clone(),
+            namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
+            name: name.to_owned(),
+        };
+        let states = self.shared.states.lock().clone();
+        for (project, state) in states {
+            if state.memory.lock().gone(&id) {
+                self.shared.wake(&project);
+            }
+        }
+    }
+
+    fn content(&self, object: &DynamicObject) -> u64 {
+        content(object)
+    }
+
+    fn finalizer(&self) -> Option<String> {
+        Some(FINALIZER.to_owned())
+    }
+}

@@ -1,0 +1,151 @@
+//! Wakes a project when its files change: soon after the last of several writes, and not for every one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+use crate::ignore::is_passing;
+
+/// Editors write a file in several steps; nothing happens until they have been quiet for so long.
+const QUIET: Duration = Duration::from_millis(30);
+/// But no longer than this.
+const LONGEST: Duration = Duration::from_millis(150);
+/// Without notifications, files are looked at so often.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Is called when something changed.
+pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// Follows the directories of one project.
+pub(crate) struct Watch {
+    watcher: Option<RecommendedWatcher>,
+    directories: BTreeMap<PathBuf, (u64, u64)>,
+    wake: Wake,
+    gathering: JoinHandle<()>,
+    looking: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    pub(crate) fn new(wake: Wake) -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // An error means that events were lost.
+            if event.map_or(true, |event| matters(&event)) {
+                // Nobody listens any more when the project is gone.
+                let _ = sender.send(());
+            }
+        });
+        let mut watch = Self {
+            gathering: tokio::spawn(gather(receiver, wake.clone())),
+            watcher: None,
+            directories: BTreeMap::new(),
+            wake,
+            looking: None,
+        };
+        match watcher {
+            Ok(watcher) => watch.watcher = Some(watcher),
+            Err(error) => watch.look(&error),
+        }
+        watch
+    }
+
+    /// Follows exactly these directories. Returns whether some of them are new: then what is in them may have
+    /// changed before they were followed.
+    pub(crate) fn follow(&mut self, directories: &BTreeMap<PathBuf, (u64, u64)>) -> bool {
+        let Some(watcher) = &mut self.watcher else {
+            return false;
+        };
+        let known = std::mem::take(&mut self.directories);
+        for (path, inode) in &known {
+            if directories.get(path) != Some(inode) {
+                // It may be gone, and its watch with it.
+                let _ = watcher.unwatch(path);
+            }
+        }
+        let mut new = false;
+        let mut failed = None;
+        for (path, inode) in directories {
+            if known.get(path) != Some(inode) {
+                match watcher.watch(path, RecursiveMode::NonRecursive) {
+                    Ok(()) => new = true,
+                    // The next look finds that it is gone.
+                    Err(error) if is_gone(path) => drop(error),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            self.directories.insert(path.clone(), *inode);
+        }
+        if let Some(error) = failed {
+            self.look(&error);
+        }
+        new
+    }
+
+    /// Notifications can't be had: files are looked at again and again.
+    fn look(&mut self, error: &notify::Error) {
+        if self.looking.is_some() {
+            return;
+        }
+        tracing::warn!(%error, "changes of files are not notified: they are looked for every second");
+        let wake = self.wake.clone();
+        self.looking = Some(tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(LOOK);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                wake();
+            }
+        }));
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.gathering.abort();
+        if let Some(looking) = &self.looking {
+            looking.abort();
+        }
+    }
+}
+
+fn is_gone(path: &Path) -> bool {
+    !path.is_dir()
+}
+
+/// Whether an event tells of a change in a file that may be the project's.
+fn matters(event: &Event) -> bool {
+    let changes = match &event.kind {
+        // Our own reads would wake us for ever.
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
+        EventKind::Access(_) => false,
+        _ => true,
+    };
+    let passing = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(is_passing)
+    };
+    changes && (event.paths.is_empty() || !event.paths.iter().all(passing))
+}
+
+/// Waits until changes have come to an end, and wakes once.
+async fn gather(mut changes: mpsc::UnboundedReceiver<()>, wake: Wake) {
+    while changes.recv().await.is_some() {
+        let latest = Instant::now() + LONGEST;
+        loop {
+            let quiet = (Instant::now() + QUIET).min(latest);
+            match timeout_at(quiet, changes.recv()).await {
+                Ok(Some(())) if Instant::now() < latest => {}
+                Ok(Some(())) | Err(_) => break,
+                Ok(None) => return,
+            }
+        }
+        wake();
+    }
+}

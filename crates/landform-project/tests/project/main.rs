@@ -1,0 +1,15 @@
+//! Project directories on the real API server, engine and collector: what people save, and what comes of it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that can't go on fails"
+)]
+
+mod editors;
+mod files;
+mod harness;
+mod large;
+mod reading;
+mod removal;
+mod renames;
