@@ -233,7 +233,10 @@ spec:
   - name: the shop's page
     url: http://127.0.0.1:7403/
 ",
-        see: &[CONCEPTS, ("getting started", "../getting-started.md")],
+        see: &[
+            ("projects", "../projects.md"),
+            ("getting started", "../getting-started.md"),
+        ],
     },
     Page {
         kind: "Reconciler",
