@@ -31,5 +31,6 @@ pub use preview::{Preview, PreviewError, preview};
 pub use projects::Projects;
 pub use reader::{ReadProblem, Reader, Reading};
 pub use reconciler::ProjectReconciler;
-pub use resolve::{Resolved, resolve};
+pub use resolve::{Resolved, kinds, resolve};
+pub use scan::{Limits, ScanError};
 pub use settings::Settings;
