@@ -59,6 +59,8 @@ pub(crate) struct Driver {
     pub(crate) waiting_for: BTreeMap<Key, String>,
     /// Cycles that are being written into the status of their members.
     pub(crate) cycle_reports: BTreeMap<Key, cycle::Reporting>,
+    /// Objects whose runs have returned in this step.
+    pub(crate) ended: Vec<Key>,
     /// Objects that were listed and need no run at the start. Forgotten as soon as anything changes.
     pub(crate) idle: BTreeSet<Key>,
     /// What the machine will be told in this step.
@@ -92,6 +94,7 @@ impl Driver {
             for command in commands.drain(..) {
                 self.carry_out(command);
             }
+            self.tell_cycles_again();
             self.begin_runs();
         }
     }
@@ -190,6 +193,7 @@ impl Driver {
                 self.waiting_for.remove(&flight.key);
             }
         }
+        self.ended.push(flight.key.clone());
         self.note(
             flight.key,
             TraceEvent::Finished {
@@ -324,19 +328,7 @@ impl Driver {
         match report {
             Report::Queued(reason) => self.note(key, TraceEvent::Queued(reason)),
             Report::Cyclic(path) => {
-                if let Some((reconciler, resource)) = self.served(&key.kind) {
-                    let report = cycle::Report {
-                        client: self.client.clone(),
-                        recorder: self.recorder.clone(),
-                        reconciler,
-                        resource,
-                        key: key.clone(),
-                        path: path.clone(),
-                    };
-                    let former = self.cycle_reports.remove(&key);
-                    let report = report.begin(former);
-                    self.cycle_reports.insert(key.clone(), report);
-                }
+                self.tell_cycle(&key, &path);
                 self.note(key, TraceEvent::Cyclic(path));
             }
             Report::CycleBroken => self.note(key, TraceEvent::CycleBroken),
@@ -353,6 +345,32 @@ impl Driver {
                 self.note(key, TraceEvent::Stuck(run));
             }
         }
+    }
+
+    /// A run that was under way when a cycle was closed may have written over what the object was told then.
+    fn tell_cycles_again(&mut self) {
+        for key in std::mem::take(&mut self.ended) {
+            if let Some(path) = self.machine.cycle(&key) {
+                self.tell_cycle(&key, &path);
+            }
+        }
+    }
+
+    fn tell_cycle(&mut self, key: &Key, path: &Arc<str>) {
+        let Some((reconciler, resource)) = self.served(&key.kind) else {
+            return;
+        };
+        let report = cycle::Report {
+            client: self.client.clone(),
+            recorder: self.recorder.clone(),
+            reconciler,
+            resource,
+            key: key.clone(),
+            path: path.clone(),
+        };
+        let former = self.cycle_reports.remove(key);
+        let report = report.begin(former);
+        self.cycle_reports.insert(key.clone(), report);
     }
 
     fn begin_runs(&mut self) {

@@ -164,6 +164,7 @@ impl Builder {
             trace: Trace::new(self.trace, self.observer),
             waiting_for: BTreeMap::new(),
             cycle_reports: BTreeMap::new(),
+            ended: Vec::new(),
             events: Vec::new(),
             stopping: engine.shared.stopping.clone(),
         };

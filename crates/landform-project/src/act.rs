@@ -190,7 +190,8 @@ impl Acting<'_> {
         }
         let kind = (id.group.clone(), id.kind.clone());
         let Some(served) = self.served_of(id).or_else(|| self.live_kinds.get(&kind)) else {
-            return (id.clone(), Ok(Ok(())));
+            let message = format!("nobody knows where {} are", id.kind);
+            return (id.clone(), Ok(Err(ApplyError::Transient(message))));
         };
         // Marked before: the watch may show that it is gone before the answer is here.
         if let Some(live) = self.state.memory.lock().live.get_mut(id) {

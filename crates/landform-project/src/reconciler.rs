@@ -31,7 +31,7 @@ use crate::object::ObjectId;
 use crate::projects::Shared;
 use crate::reader::{ReadProblem, Reading};
 use crate::resolve::{self, Resolved, resolve};
-use crate::state::State;
+use crate::state::{Memory, State};
 use crate::status::{fail, last_error, tell_people, waiting_on};
 use crate::watch::{Wake, Watch};
 
@@ -128,9 +128,10 @@ impl ProjectReconciler {
     ) -> Result<Outcome, Failure> {
         let (client, name) = (context.client(), context.object().name_any());
         let content = content(context.object());
-        let (before, live_kinds) = self.observe(context, state, content).await?;
+        let before = self.observe(context, state, content).await?;
         let find = || self.shared.kinds.find(&client, resolve::kinds(reading));
         let mut served = find().await.map_err(failure)?;
+        let live_kinds = state.memory.lock().kinds.clone();
         let homes = |id: &ObjectId| before.get(id).map(|live| live.file.clone());
         let mut resolved = resolve(&name, reading, &served, &homes);
         let mut report = Report::default();
@@ -178,6 +179,10 @@ impl ProjectReconciler {
             let mut memory = state.memory.lock();
             memory.agreed.extend(decision.agreed.iter().cloned());
             memory.missed.clone_from(&decision.missed);
+            memory.kinds.extend(served.values().map(|served| {
+                let kind = &served.kind;
+                ((kind.group.clone(), kind.kind.clone()), served.clone())
+            }));
             memory.said.extend(as_said(&resolved, &live, &decision));
         }
         acting.rename(&decision, &mut report).await?;
@@ -198,12 +203,12 @@ impl ProjectReconciler {
         context: &Context,
         state: &State,
         content: u64,
-    ) -> Result<(BTreeMap<ObjectId, Live>, LiveKinds), Failure> {
+    ) -> Result<BTreeMap<ObjectId, Live>, Failure> {
         let noted = state.take_note();
         {
             let memory = state.memory.lock();
             if noted && memory.complete && memory.content == Some(content) {
-                return Ok((memory.live.clone(), BTreeMap::new()));
+                return Ok(memory.live.clone());
             }
         }
         let (client, name) = (context.client(), context.object().name_any());
@@ -223,7 +228,8 @@ impl ProjectReconciler {
                 (id.clone(), live)
             })
             .collect();
-        Ok((found, kinds))
+        memory.kinds.extend(kinds);
+        Ok(found)
     }
 
     pub(crate) async fn live_kinds(
@@ -323,7 +329,9 @@ impl ProjectReconciler {
             memory.awaited.clone_from(&waiting);
             memory.lacks_kinds = !resolved.unknown.is_empty();
             let wanted = &resolved.wanted;
-            memory.said.retain(|id, _| wanted.contains_key(id));
+            // What still has its former name may get the new one later.
+            let Memory { said, live, .. } = &mut *memory;
+            said.retain(|id, _| wanted.contains_key(id) || live.contains_key(id));
         }
         let phase = if decision.held.is_some() {
             ProjectPhase::Held

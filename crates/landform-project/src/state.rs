@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::decide::Live;
 use crate::object::ObjectId;
 use crate::reader::Reader;
+use crate::reconciler::LiveKinds;
 use crate::watch::Watch;
 
 /// One project.
@@ -34,6 +35,8 @@ pub(crate) struct Memory {
     pub(crate) said: BTreeMap<ObjectId, Arc<Value>>,
     /// Objects whose end somebody waits for.
     pub(crate) awaited: BTreeSet<ObjectId>,
+    /// Where objects of the kinds are that the project has, or had.
+    pub(crate) kinds: LiveKinds,
     pub(crate) missed: BTreeMap<ObjectId, u64>,
     pub(crate) agreed: BTreeSet<String>,
     /// Whether files name kinds that the API doesn't serve.

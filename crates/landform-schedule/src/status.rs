@@ -77,6 +77,12 @@ pub enum Wait<K> {
 }
 
 impl<K: ObjectKey> Scheduler<K> {
+    /// The cycle of references that an object is in.
+    pub fn cycle(&self, key: &K) -> Option<Arc<str>> {
+        let node = self.graph.find(key)?;
+        self.graph.cycle_path(node).cloned()
+    }
+
     /// What an object refers to, whether that exists or not.
     pub fn refs<'a>(&'a self, key: &K) -> impl Iterator<Item = &'a K> {
         let node = self.graph.find(key);

@@ -1,6 +1,6 @@
 //! `landform wait`, `logs`, `reconcile`, `retry`, `abort`, `trace` and `top` on deploy items that do real work.
 
-use landform_e2e::{Lines, Server, landform};
+use landform_e2e::{Lines, Server, landform, run_with_input};
 use serde_json::json;
 
 use crate::shop::Leftovers;
@@ -131,6 +131,58 @@ fn logs_of_a_process_are_followed() {
     std::fs::write(work.join("go"), "").unwrap();
     lines.expect(&["went"]);
     landform_ok(&server, &["delete", "di/run", "--yes"]);
+}
+
+/// An installation with two commands, the second of which fails.
+const PAIR: &str = "
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Installation
+metadata: {name: pair}
+spec:
+  blueprint:
+    inline:
+      filesystem:
+        blueprint.yaml: |
+          apiVersion: landscaper.gardener.cloud/v1alpha1
+          kind: Blueprint
+          deployExecutions:
+          - name: commands
+            type: GoTemplate
+            template: |
+              deployItems:
+              - name: first
+                type: landform.dev/command
+                config: {command: [sh, -c, 'echo tick']}
+              - name: second
+                type: landform.dev/command
+                config: {command: [sh, -c, 'echo tock; exit 4']}
+";
+
+#[test]
+fn an_installation_has_the_logs_of_all_its_items_and_is_retried_through_one_of_them() {
+    let server = Server::start();
+    apply(&server, PAIR);
+    let failed = landform_on(&server, &["wait", "inst/pair", "--timeout=50s"]);
+    assert_eq!(failed.status.code(), Some(1), "{}", failed.report());
+    assert_contains(&failed.stderr, &["Installation/pair has failed"]);
+    let logs = landform_ok(&server, &["logs", "inst/pair"]);
+    assert_contains(&logs, &[" | tick\n", " | tock\n"]);
+    let items = landform_ok(&server, &["get", "di", "-o", "name"]);
+    let item = items.lines().next().unwrap();
+    let told = landform_ok(&server, &["retry", item]);
+    assert_eq!(told, "Installation/pair is tried again\n");
+}
+
+#[test]
+fn top_fills_a_terminal_until_q() {
+    let server = Server::start();
+    let mut command = server.client("script");
+    let line = format!("{} top", landform().display());
+    command.args(["-q", "-e", "-c", &line, "/dev/null"]);
+    let finished = run_with_input(command.env("TERM", "xterm"), "q");
+    assert!(finished.status.success(), "{}", finished.report());
+    // The terminal is left as it was.
+    assert_contains(&finished.stdout, &["\x1b[?1049h", "runs/s", "\x1b[?1049l"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use kube::api::{Patch, PatchParams};
 use landform_engine::{Context, Failure, Outcome};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -143,6 +144,43 @@ async fn r7_a_cycle_is_told_to_its_members_at_once_and_they_run_when_it_is_broke
         "end a",
     ];
     assert_eq!(happened, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r7_a_run_that_writes_after_the_cycle_was_told_does_not_have_the_last_word() {
+    let world = World::new().await;
+    let gate = Arc::new(Semaphore::new(0));
+    let let_go = gate.clone();
+    let mut running = world.engine(Toys::new(move |context| {
+        let gate = let_go.clone();
+        Box::pin(async move {
+            // It doesn't look whether it was cancelled.
+            let permit = gate.acquire().await;
+            permit
+                .map_err(|error| Failure::Transient(error.to_string()))?
+                .forget();
+            let status = json!({"status": {"error": "late"}});
+            let name = context.key().name.to_string();
+            let patched =
+                context
+                    .api()
+                    .patch_status(&name, &PatchParams::default(), &Patch::Merge(status));
+            patched.await?;
+            Ok(Outcome::Done)
+        })
+    }));
+    world.create("a", json!({"value": 1, "refs": ["b"]})).await;
+    running.wait_for("start a").await;
+    world.create("b", json!({"value": 1, "refs": ["a"]})).await;
+    running.wait_for("cyclic b").await;
+    gate.add_permits(1);
+    running.until_silent().await;
+    let cycle = running.engine.object(key("a")).await.unwrap().unwrap();
+    let cycle = cycle.cycle.unwrap();
+    eventually("it is told again", || async {
+        world.status("a").await["error"] == cycle.as_str()
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]

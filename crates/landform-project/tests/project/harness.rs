@@ -120,6 +120,7 @@ impl World {
         let (group, version) = match kind {
             "Project" => (project::GROUP, project::VERSION),
             "Widget" | "Gadget" => ("example.com", "v1"),
+            "Installation" => ("landscaper.gardener.cloud", "v1alpha1"),
             "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1"),
             _ => ("", "v1"),
         };

@@ -6,6 +6,7 @@
     reason = "a test that can't go on fails"
 )]
 
+mod blueprints;
 mod editors;
 mod files;
 mod harness;

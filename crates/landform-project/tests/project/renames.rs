@@ -110,10 +110,10 @@ async fn r15_what_is_ambiguous_is_deleted_and_made_anew() {
     let uid = world.get("Widget", "old").await["metadata"]["uid"].clone();
     world.write(
         "a.yaml",
-        &format!("{}---\n{}", widget("x", 1), widget("y", 1)),
+        &format!("{}---\n{}", widget("x1", 1), widget("x2", 1)),
     );
     world.gone("Widget", "old").await;
-    for name in ["x", "y"] {
+    for name in ["x1", "x2"] {
         let found = world.until("Widget", name, Value::is_object).await;
         assert_ne!(found["metadata"]["uid"], uid);
     }
