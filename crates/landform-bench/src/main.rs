@@ -17,6 +17,7 @@ mod disk;
 mod engine;
 mod engine_metrics;
 mod etcd;
+mod experience;
 mod gc;
 mod landscape;
 mod lines;
@@ -51,6 +52,8 @@ enum Benchmark {
     Catalog(catalog::Arguments),
     /// The engine: its machine alone, and through the whole stack.
     Engine(engine::Arguments),
+    /// What a person waits for: `up`, a saved file, `why`.
+    Experience(experience::Arguments),
     /// The garbage collector: fans, chains and trees.
     Gc(gc::Arguments),
     /// Installations: brought up, changed, taken down, found again.
@@ -80,6 +83,7 @@ impl Benchmark {
             Self::Api(arguments) => arguments.quick,
             Self::Catalog(arguments) => arguments.quick,
             Self::Engine(arguments) => arguments.quick,
+            Self::Experience(arguments) => arguments.quick,
             Self::Gc(arguments) => arguments.quick,
             Self::Landscape(arguments) => arguments.quick,
         }
@@ -90,6 +94,7 @@ impl Benchmark {
             Self::Api(arguments) => api::run(arguments).await,
             Self::Catalog(arguments) => catalog::run(arguments).await,
             Self::Engine(arguments) => engine::run(arguments).await,
+            Self::Experience(arguments) => experience::run(arguments).await,
             Self::Gc(arguments) => gc::run(arguments).await,
             Self::Landscape(arguments) => landscape::run(arguments).await,
         }

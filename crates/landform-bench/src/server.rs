@@ -23,25 +23,30 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it on a directory and waits until it is ready.
     pub(crate) fn start(binary: &Path, data_dir: &Path) -> Outcome<Self> {
-        let log = data_dir.with_extension("log");
+        let mut command = Command::new(binary);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(data_dir);
+        Self::launch(&mut command, &data_dir.with_extension("log"))
+    }
+
+    /// Starts a command that serves, and waits until it is ready.
+    pub(crate) fn launch(command: &mut Command, log: &Path) -> Outcome<Self> {
         let started = Instant::now();
-        let mut process = Process::start(
-            Command::new(binary)
-                .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
-                .arg(data_dir)
-                .stdout(Stdio::piped()),
-            &log,
-        )?;
+        let mut process = Process::start(command.stdout(Stdio::piped()), log)?;
         let stdout = process.child.stdout.take().ok_or("no stdout")?;
+        let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
+        stdout.read_line(&mut line)?;
         let startup = started.elapsed();
+        // Whatever it says later must not fill the pipe.
+        std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         let ready = line
             .trim()
             .strip_prefix("landform ready: https://")
             .and_then(|rest| rest.split_once(" kubeconfig="));
         let Some((address, kubeconfig)) = ready else {
-            let log = std::fs::read_to_string(&log).unwrap_or_default();
+            let log = std::fs::read_to_string(log).unwrap_or_default();
             return Err(format!("landform did not start: {line}{log}").into());
         };
         Ok(Self {

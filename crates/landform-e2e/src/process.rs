@@ -136,6 +136,12 @@ impl Lines {
         }
     }
 
+    /// The number of the process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Does what Ctrl-C does in a terminal.
     ///
     /// # Panics

@@ -1,30 +1,16 @@
-//! Makes the change that is asked about, as `landform apply` would make it.
+//! Makes the change that is asked about, with the same functions as `landform apply` and projects.
 //!
-//! One function, [`make`], is all that the rest of the crate knows: who has a better way to apply puts it here.
+//! One function, [`make`], is all that the rest of the crate knows.
 
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use kube::discovery::{self, Scope};
-use kube::{Client, Error};
-use landform_api::keys::ANNOTATION_RENAMED_FROM;
+use kube::Client;
+use landform_api::GroupVersionKind;
 use landform_api::kind::split_api_version;
 use landform_api::project::ANNOTATION_APPLIED;
-use landform_engine::hooks::three_way;
-use landform_store::memory::MemoryStore;
-use landform_store::{Bucket, Compare, Key, Op, Store as _, Txn, TxnOutcome};
-use serde_json::{Value, json};
+use landform_project::ObjectId;
+use landform_project::apply::{self, Kinds, Marks, Served};
+use serde_json::Value;
 
 use crate::question::{Named, Question, Rename};
-
-/// Fields that only the server writes.
-const OF_SERVER: [&str; 6] = [
-    "resourceVersion",
-    "uid",
-    "generation",
-    "creationTimestamp",
-    "managedFields",
-    "selfLink",
-];
 
 /// Why a part of the change can't be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +21,9 @@ pub struct Refused {
     pub message: String,
 }
 
-/// Makes the change on an API whose store is `store`: renames, then objects, then deletions. What is refused
-/// is told, and the rest is made.
-pub async fn make(client: &Client, store: &MemoryStore, question: &Question) -> Vec<Refused> {
+/// Makes the change: renames, then objects, then deletions. What is refused is told, and the rest is made.
+pub async fn make(client: &Client, question: &Question) -> Vec<Refused> {
+    let kinds = Kinds::default();
     let mut refused = Vec::new();
     let mut note = |object: &Named, result: Result<(), String>| {
         if let Err(message) = result {
@@ -46,13 +32,13 @@ pub async fn make(client: &Client, store: &MemoryStore, question: &Question) -> 
         }
     };
     for wanted in &question.rename {
-        note(&wanted.object, rename(client, store, wanted).await);
+        note(&wanted.object, rename(client, &kinds, wanted).await);
     }
     let mut objects: Vec<_> = question.objects.iter().collect();
     objects.sort_by_key(|object| rank(object));
     for manifest in objects {
         match Named::of(manifest) {
-            Some(name) => note(&name, apply(client, &name, manifest).await),
+            Some(name) => note(&name, apply(client, &kinds, &name, manifest).await),
             None => {
                 let message = "a manifest needs apiVersion, kind and metadata.name".to_owned();
                 note(&Named::default(), Err(message));
@@ -60,7 +46,7 @@ pub async fn make(client: &Client, store: &MemoryStore, question: &Question) -> 
         }
     }
     for name in &question.delete {
-        note(name, delete(client, name).await);
+        note(name, delete(client, &kinds, name).await);
     }
     refused
 }
@@ -74,95 +60,60 @@ fn rank(manifest: &Value) -> u8 {
     }
 }
 
-async fn apply(client: &Client, name: &Named, manifest: &Value) -> Result<(), String> {
-    let api = api_of(client, name).await?.0;
-    let mut wanted = three_way::without_nulls(manifest.clone());
-    if let Value::Object(fields) = &mut wanted {
-        fields.remove("status");
-    }
-    if let Value::Object(metadata) = &mut wanted["metadata"] {
-        metadata.retain(|field, _| !OF_SERVER.contains(&field.as_str()));
-    }
-    let shape = three_way::shape(&wanted);
-    let live = api.get_opt(&name.name).await.map_err(said)?;
-    wanted["metadata"]["annotations"][ANNOTATION_APPLIED] = shape.to_string().into();
-    let Some(live) = live else {
-        let object = serde_json::from_value(wanted).map_err(|error| error.to_string())?;
-        let created = api.create(&PostParams::default(), &object).await;
-        return created.map(drop).map_err(said);
-    };
-    let live = serde_json::to_value(&live).map_err(|error| error.to_string())?;
-    let last = live["metadata"]["annotations"][ANNOTATION_APPLIED].as_str();
-    let last = last.and_then(|text| serde_json::from_str(text).ok());
-    let Some(patch) = three_way::patch(&last.unwrap_or(Value::Null), &wanted, &live) else {
-        return Ok(());
-    };
-    let params = PatchParams::default();
-    let patched = api.patch(&name.name, &params, &Patch::Merge(patch)).await;
-    patched.map(drop).map_err(said)
-}
-
-async fn delete(client: &Client, name: &Named) -> Result<(), String> {
-    let api = api_of(client, name).await?.0;
-    let deleted = api.delete(&name.name, &DeleteParams::background()).await;
-    deleted.map(drop).map_err(said)
-}
-
-/// Moves the object in one transaction: it keeps its uid, its status and what it owns.
-async fn rename(client: &Client, store: &MemoryStore, wanted: &Rename) -> Result<(), String> {
-    let (_, resource, namespaced) = api_of(client, &wanted.object).await?;
-    let bucket = match resource.group.as_str() {
-        "" => Bucket::new(&resource.plural),
-        group => Bucket::new(&format!("{}.{group}", resource.plural)),
-    };
-    let namespace = namespace_of(&wanted.object);
-    let key = |name: &str| match namespaced {
-        true => Key::new(&bucket, &format!("{namespace}/{name}")),
-        false => Key::new(&bucket, name),
-    };
-    let found = store.get(&key(&wanted.object.name)).await;
-    let found = found.map_err(|error| error.to_string())?;
-    let Some(record) = found else {
-        return Err(format!("{} doesn't exist", wanted.object.short()));
-    };
-    let mut object: Value =
-        serde_json::from_slice(&record.value).map_err(|error| error.to_string())?;
-    object["metadata"]["name"] = json!(wanted.to);
-    object["metadata"]["annotations"][ANNOTATION_RENAMED_FROM] = json!(wanted.object.name);
-    let mut txn = Txn::one(
-        key(&wanted.object.name),
-        Compare::ModifiedAt(record.modified),
-        Op::Delete,
-    );
-    let put = Op::Put(object.to_string().into_bytes().into());
-    let moved = Txn::one(key(&wanted.to), Compare::Absent, put);
-    txn.writes.extend(moved.writes);
-    match store.commit(txn).await {
-        Ok(TxnOutcome::Committed(_)) => Ok(()),
-        Ok(TxnOutcome::Conflict { .. }) => {
-            let kind = &wanted.object.kind;
-            Err(format!("{kind}/{} exists: choose another name", wanted.to))
-        }
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn namespace_of(name: &Named) -> &str {
-    match name.namespace.as_str() {
-        "" => "default",
-        namespace => namespace,
-    }
-}
-
-async fn api_of(
+async fn apply(
     client: &Client,
+    kinds: &Kinds,
     name: &Named,
-) -> Result<(Api<DynamicObject>, ApiResource, bool), String> {
+    manifest: &Value,
+) -> Result<(), String> {
+    let (served, id) = place(client, kinds, name).await?;
+    let is_prepared = manifest["metadata"]["annotations"][ANNOTATION_APPLIED].is_string();
+    let wanted = if is_prepared {
+        manifest.clone()
+    } else {
+        let live = apply::read(client, &served, &id).await;
+        let live = live.map_err(|error| error.to_string())?.unwrap_or_default();
+        apply::prepare(manifest, id.namespace.as_deref(), &Marks::of(&live))
+    };
+    let brought = apply::bring(client, &served, &id, &wanted, false).await;
+    brought.map_err(|error| error.to_string())?;
+    if name.kind == "CustomResourceDefinition" {
+        let established = apply::established(client, &name.name).await;
+        established.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+async fn delete(client: &Client, kinds: &Kinds, name: &Named) -> Result<(), String> {
+    let (served, id) = place(client, kinds, name).await?;
+    let live = apply::read(client, &served, &id).await;
+    let live = live.map_err(|error| error.to_string())?;
+    let Some(live) = live else {
+        return Err(format!("{} doesn't exist", name.short()));
+    };
+    let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+    let deleted = apply::delete(client, &served, &id, uid).await;
+    deleted.map_err(|error| error.to_string())
+}
+
+async fn rename(client: &Client, kinds: &Kinds, wanted: &Rename) -> Result<(), String> {
+    let (served, from) = place(client, kinds, &wanted.object).await?;
+    let to = ObjectId {
+        name: wanted.to.clone(),
+        ..from.clone()
+    };
+    let renamed = apply::rename(client, &served, &from, &to).await;
+    renamed.map(drop).map_err(|error| error.to_string())
+}
+
+/// Where an object is.
+async fn place(client: &Client, kinds: &Kinds, name: &Named) -> Result<(Served, ObjectId), String> {
     let (group, version) = split_api_version(&name.api_version)
         .ok_or_else(|| format!("{:?} is no apiVersion", name.api_version))?;
-    let kind = GroupVersionKind::gvk(group, version, &name.kind);
-    let found = discovery::pinned_kind(client, &kind).await;
-    let (resource, abilities) = found.map_err(|_| {
+    let kind = GroupVersionKind::new(group, version, &name.kind);
+    let found = kinds.find(client, [kind.clone()]).await;
+    let found = found.map_err(|error| error.to_string())?.remove(&kind);
+    let served = found.ok_or_else(|| {
         let Named {
             kind, api_version, ..
         } = name;
@@ -170,19 +121,15 @@ async fn api_of(
             "the API doesn't know the kind {kind} of {api_version}: install its definition first"
         )
     })?;
-    let namespaced = matches!(abilities.scope, Scope::Namespaced);
-    let api = if namespaced {
-        Api::namespaced_with(client.clone(), namespace_of(name), &resource)
-    } else {
-        Api::all_with(client.clone(), &resource)
+    let namespace = match name.namespace.as_str() {
+        "" => "default",
+        namespace => namespace,
     };
-    Ok((api, resource, namespaced))
-}
-
-/// What the API says.
-fn said(error: Error) -> String {
-    match error {
-        Error::Api(status) => status.message,
-        other => other.to_string(),
-    }
+    let id = ObjectId {
+        group: kind.group,
+        kind: kind.kind,
+        namespace: served.namespaced.then(|| namespace.to_owned()),
+        name: name.name.clone(),
+    };
+    Ok((served, id))
 }

@@ -139,7 +139,7 @@ async fn make(
         let objects = Objects::new(&original, &base);
         Story::new(&objects, &Question::default()).tell(&touched, &earlier)
     };
-    let refused = apply::make(&world.client, &world.store, question).await;
+    let refused = apply::make(&world.client, question).await;
     let settled = world.settle().await && calm;
     let (touched, entries) = (world.record.take(), world.log.take());
     let mut errors = errors(&world).await;

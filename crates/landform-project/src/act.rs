@@ -198,10 +198,10 @@ impl Acting<'_> {
             live.deleting = true;
         }
         let deleted = apply::delete(&self.client, served, id, uid).await;
-        if deleted.is_err() {
-            if let Some(live) = self.state.memory.lock().live.get_mut(id) {
-                live.deleting = false;
-            }
+        if deleted.is_err()
+            && let Some(live) = self.state.memory.lock().live.get_mut(id)
+        {
+            live.deleting = false;
         }
         (id.clone(), Ok(deleted))
     }

@@ -65,10 +65,10 @@ impl Blueprints {
         let mut reached = BTreeSet::new();
         let mut open = vec![path.to_owned()];
         while let Some(next) = open.pop() {
-            if let Some(read) = self.read.get(&next) {
-                if reached.insert(next) {
-                    open.extend(read.names.iter().cloned());
-                }
+            if let Some(read) = self.read.get(&next)
+                && reached.insert(next)
+            {
+                open.extend(read.names.iter().cloned());
             }
         }
         let mut hash = Sha256::new();

@@ -2,7 +2,7 @@
 //!
 //! In reading order: `scan` walks a directory, `settings` reads its `landform.yaml`, `parse` reads one file,
 //! `reader` puts these together and remembers what hasn't changed; `object` and `resolve` say which objects
-//! the files want; `decide` says what must be done; `apply` does it to one object, on any Kubernetes API;
+//! the files want; `decide` says what must be done, `preview` for those who only ask; `apply` does it to one object, on any Kubernetes API;
 //! `reconciler` with `act` puts a run together; `watch` wakes it when somebody saves a file.
 
 mod act;
@@ -14,6 +14,7 @@ mod live;
 mod object;
 pub mod parse;
 mod place;
+mod preview;
 mod projects;
 mod reader;
 mod reconciler;
@@ -26,8 +27,10 @@ mod status;
 mod watch;
 
 pub use object::{ObjectId, Source, Wanted};
+pub use preview::{Preview, PreviewError, preview};
 pub use projects::Projects;
 pub use reader::{ReadProblem, Reader, Reading};
 pub use reconciler::ProjectReconciler;
-pub use resolve::{Resolved, resolve};
+pub use resolve::{Resolved, kinds, resolve};
+pub use scan::{Limits, ScanError};
 pub use settings::Settings;

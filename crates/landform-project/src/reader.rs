@@ -185,10 +185,12 @@ impl Reader {
         sum: [u8; 32],
     ) -> std::io::Result<Option<Arc<Parsed>>> {
         let data_sum = (found.form == Form::Template).then_some(sum);
-        if let Some(known) = self.files.get(path) {
-            if known.stamp == found.stamp && !known.fresh && known.data == data_sum {
-                return Ok(Some(known.parsed.clone()));
-            }
+        if let Some(known) = self.files.get(path)
+            && known.stamp == found.stamp
+            && !known.fresh
+            && known.data == data_sum
+        {
+            return Ok(Some(known.parsed.clone()));
         }
         let fresh = is_fresh(&found.stamp, now_nanos());
         let bytes = match fs::read(&found.real) {
@@ -203,11 +205,12 @@ impl Reader {
             }
         };
         let content: [u8; 32] = Sha256::digest(&bytes).into();
-        if let Some(known) = self.files.get_mut(path) {
-            if known.content == content && known.data == data_sum {
-                (known.stamp, known.fresh) = (found.stamp, fresh);
-                return Ok(Some(known.parsed.clone()));
-            }
+        if let Some(known) = self.files.get_mut(path)
+            && known.content == content
+            && known.data == data_sum
+        {
+            (known.stamp, known.fresh) = (found.stamp, fresh);
+            return Ok(Some(known.parsed.clone()));
         }
         let parsed = Arc::new(parsed(path, &bytes, found.form, data));
         let known = Known {

@@ -188,7 +188,8 @@ fn check(value: &Value) -> Vec<(String, String)> {
         wrong.push(("/spec/directory".into(), message.into()));
     }
     object("/spec", fields.get("spec"), &spec, &mut wrong);
-    let kinds: [(&str, fn(&Value) -> bool, &str); 4] = [
+    type Fits = fn(&Value) -> bool;
+    let kinds: [(&str, Fits, &str); 4] = [
         ("namespace", Value::is_string, "a text"),
         ("values", Value::is_object, "a mapping"),
         ("ignore", is_texts, "a list of texts"),

@@ -12,12 +12,12 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::client::{ClientArgs, block_on};
-use crate::{AnyError, client};
+use crate::{AnyError, client, held_deletions};
 
 /// Which app type, and how to reach it.
 #[derive(Args)]
 pub(crate) struct Which {
-    /// The app type: NAME or apptype/NAME.
+    /// The app type: NAME or apptype/NAME. (`approve` also takes project/NAME, for deletions that it holds back.)
     app_type: String,
     /// Whether to wait until it has come to an end.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set,
@@ -53,6 +53,9 @@ pub(crate) struct RollbackArgs {
 
 pub(crate) fn approve(args: ApproveArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
+        if let Some(project) = held_deletions::project_in(&args.which.app_type) {
+            return held_deletions::approve(&args.which.server, project).await;
+        }
         let place = Place::of(&args.which).await?;
         let app_type = place.read().await?;
         let next = app_type.status.next.first();

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use kube::Client;
-use landform_explain::render::{self, Style};
 use landform_explain::graph::Graph;
+use landform_explain::render::{self, Style};
 use landform_explain::tree::{self, Forest, Scope};
 use landform_explain::why::Why;
 use landform_explain::{ClientReader, explain};
@@ -197,7 +197,10 @@ pub(crate) fn graph(args: GraphArgs) -> Result<ExitCode, AnyError> {
 }
 
 fn query(scope: &Scope) -> String {
-    let namespace = scope.namespace.as_ref().map(|name| format!("namespace={name}"));
+    let namespace = scope
+        .namespace
+        .as_ref()
+        .map(|name| format!("namespace={name}"));
     let project = scope.project.as_ref().map(|name| format!("project={name}"));
     let parts: Vec<_> = namespace.into_iter().chain(project).collect();
     if parts.is_empty() {

@@ -1,9 +1,12 @@
 //! Logs: to stderr, as text or JSON. stdout is for answers.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
+
+use crate::AnyError;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -18,21 +21,40 @@ pub(crate) enum LogFormat {
 /// What the client library logs below this level may quote values that are secret.
 const CLIENT: &str = "kube_client=info";
 
+/// Starts logging into a file, for commands that show something else on the terminal.
+pub(crate) fn start_in_file(file: &Path) -> Result<(), AnyError> {
+    let log = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(file)
+        .map_err(|error| format!("can't write the log {}: {error}", file.display()))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter())
+        .with_ansi(false)
+        .with_target(false)
+        .with_writer(std::sync::Mutex::new(log))
+        .init();
+    Ok(())
+}
+
 /// Starts logging. `RUST_LOG` says what is logged; without it, `info` and above.
 pub(crate) fn start(format: LogFormat) {
-    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let filter = match CLIENT.parse() {
-        Ok(directive) if !wanted.contains("kube_client") => filter.add_directive(directive),
-        Ok(_) | Err(_) => filter,
-    };
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter())
         // Colours are for a terminal; in a file they are noise.
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match format {
         LogFormat::Text => builder.with_target(false).init(),
         LogFormat::Json => builder.json().init(),
+    }
+}
+
+fn filter() -> EnvFilter {
+    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    match CLIENT.parse() {
+        Ok(directive) if !wanted.contains("kube_client") => filter.add_directive(directive),
+        Ok(_) | Err(_) => filter,
     }
 }

@@ -11,6 +11,7 @@ mod apply;
 mod blueprint;
 mod catalog;
 mod client;
+mod confirm;
 mod data_dir;
 mod delete;
 mod describe;
@@ -18,17 +19,21 @@ mod edit;
 mod engine;
 mod events;
 mod exit;
+mod explain;
 mod get;
+mod held_deletions;
 mod logging;
 mod logs;
 mod operate;
 mod output;
+mod plan;
 mod reference;
 mod serve;
 mod shell;
 mod store;
 mod top;
 mod trace;
+mod up;
 mod wait;
 
 use std::io::{ErrorKind, Write as _};
@@ -56,6 +61,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Brings a project's directory up on this machine, and keeps it as its files say.
+    Up(up::UpArgs),
+    /// Takes everything of a project down again, in the right order.
+    Down(up::DownArgs),
     /// Runs the API server until it is told to stop (SIGTERM or Ctrl-C).
     Serve(serve::ServeArgs),
     /// Creates and changes objects as files want them.
@@ -68,6 +77,14 @@ enum Command {
     Describe(describe::DescribeArgs),
     /// Waits until objects are as they should be.
     Wait(wait::WaitArgs),
+    /// Tells why an object is not ready: the chain to the root causes, and what to do.
+    Why(explain::WhyArgs),
+    /// Shows what would change, without touching anything; exits with 2 when that is something.
+    Plan(plan::PlanArgs),
+    /// Shows what owns what.
+    Tree(explain::TreeArgs),
+    /// Shows what refers to what: for the terminal, or as a picture.
+    Graph(explain::GraphArgs),
     /// Shows what was reported about objects.
     Events(events::EventsArgs),
     /// Shows what processes and commands have written.
@@ -86,7 +103,7 @@ enum Command {
     Top(top::TopArgs),
     /// Deletes an object and what depends on it, after showing what that is.
     Delete(delete::DeleteArgs),
-    /// Lets an app type with manual upgrades go to a version.
+    /// Lets an app type with manual upgrades go to a version, or a project delete what it holds back.
     Approve(app_type::ApproveArgs),
     /// Takes an app type back to the version before, or gives up an upgrade that failed.
     Rollback(app_type::RollbackArgs),
@@ -124,12 +141,18 @@ fn main() -> ExitCode {
         }
     };
     let result = match cli.command {
+        Command::Up(args) => up::run(args),
+        Command::Down(args) => up::down(args),
         Command::Serve(args) => serve::run(args),
         Command::Apply(args) => apply::run(args),
         Command::Diff(args) => apply::diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Describe(args) => describe::run(args),
         Command::Wait(args) => wait::run(args),
+        Command::Why(args) => explain::why(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Tree(args) => explain::tree(args),
+        Command::Graph(args) => explain::graph(args),
         Command::Events(args) => events::run(args),
         Command::Logs(args) => logs::run(args),
         Command::Edit(args) => edit::run(args),

@@ -45,7 +45,7 @@ deployExecutions:
 }
 
 /// A link of the chain: imports what the one before exports, and exports the same.
-pub(super) fn link(number: usize) -> Value {
+pub(crate) fn link(number: usize) -> Value {
     let blueprint = "\
 apiVersion: landscaper.gardener.cloud/v1alpha1
 kind: Blueprint
@@ -76,7 +76,7 @@ exportExecutions:
 }
 
 /// Creates objects, many at a time.
-pub(super) async fn create_all(server: &Server, namespace: &str, objects: Vec<Value>) -> Outcome {
+pub(crate) async fn create_all(server: &Server, namespace: &str, objects: Vec<Value>) -> Outcome {
     let path: Arc<str> = path(namespace, "installations").into();
     let bodies: Vec<_> = objects.iter().map(Value::to_string).collect();
     each(server, bodies, move |mut client, body| {

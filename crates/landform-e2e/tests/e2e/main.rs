@@ -33,6 +33,7 @@ mod python_client;
 mod python_reconciler;
 mod readme;
 mod shop;
+mod up;
 mod verbs_apply;
 mod verbs_read;
 mod verbs_shell;

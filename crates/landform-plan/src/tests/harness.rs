@@ -110,7 +110,7 @@ impl Site {
             assert!(world.settle().await);
             let _ = (world.record.take(), world.log.take());
             let base = world.store.fork().await.unwrap();
-            let _ = apply::make(&world.client, &world.store, question).await;
+            let _ = apply::make(&world.client, question).await;
             assert!(world.settle().await);
             let (touched, entries) = (world.record.take(), world.log.take());
             let objects = Objects::new(&base, &world.store);

@@ -33,6 +33,21 @@ pub struct Marks {
     pub blueprint: Option<String>,
 }
 
+impl Marks {
+    /// Those that an object has: who applies it by hand must not take it from its project.
+    #[must_use]
+    pub fn of(live: &Value) -> Self {
+        let metadata = &live["metadata"];
+        let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
+        let project = text(&metadata["labels"][LABEL_PROJECT]);
+        let file = text(&metadata["annotations"][ANNOTATION_FILE]);
+        Self {
+            project: project.zip(file),
+            blueprint: text(&metadata["annotations"][ANNOTATION_BLUEPRINT]),
+        }
+    }
+}
+
 /// What is wanted of an object: what the file says, without what only servers say, in its namespace (none for
 /// objects of the cluster), with its marks and the shape of what is applied.
 #[must_use]
@@ -161,6 +176,19 @@ mod tests {
             Difference::Same,
             "b is somebody else's now"
         );
+    }
+
+    #[test]
+    fn who_applies_by_hand_leaves_an_object_to_its_project() {
+        let marks = Marks {
+            project: Some(("shop".into(), "a.yaml".into())),
+            blueprint: Some("1".into()),
+        };
+        let object = json!({"metadata": {"name": "n"}, "a": 1});
+        let live = prepare(&object, None, &marks);
+        assert_eq!(Marks::of(&live), marks);
+        let by_hand = prepare(&object, None, &Marks::of(&live));
+        assert_eq!(difference(&by_hand, Some(&live)), Difference::Same);
     }
 
     #[test]

@@ -230,13 +230,13 @@ fn check(id: &ObjectId, wanted: &Value, live: &Value) -> Result<(), ApplyError> 
         let label = object["metadata"]["labels"][LABEL_PROJECT].as_str();
         label.map(ToOwned::to_owned)
     };
-    if let (Some(ours), Some(theirs)) = (label(wanted), label(live)) {
-        if ours != theirs {
-            return Err(ApplyError::Foreign {
-                object: id.to_string(),
-                project: theirs,
-            });
-        }
+    if let (Some(ours), Some(theirs)) = (label(wanted), label(live))
+        && ours != theirs
+    {
+        return Err(ApplyError::Foreign {
+            object: id.to_string(),
+            project: theirs,
+        });
     }
     if live["metadata"].get("deletionTimestamp").is_some() {
         return Err(ApplyError::Deleting(id.to_string()));

@@ -25,10 +25,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const PROJECT: &str = "shop";
 
+/// A name, and the former one that a run was told.
+type Told = (String, Option<String>);
+
 /// Notes under which former names objects were reconciled.
 #[derive(Clone, Default)]
 pub(crate) struct Widgets {
-    pub(crate) told: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    pub(crate) told: Arc<Mutex<Vec<Told>>>,
 }
 
 impl Reconciler for Widgets {

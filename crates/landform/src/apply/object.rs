@@ -1,12 +1,10 @@
 //! One object, brought to where its manifest wants it, with all that others have set left alone.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use kube::Client;
 use landform_api::project::ANNOTATION_APPLIED;
-use landform_engine::hooks::three_way;
-use serde_json::{Map, Value, json};
+use landform_project::apply::{self, Difference, Marks};
+use serde_json::{Map, Value};
 
 use crate::AnyError;
 use crate::client::kind::Kind;
@@ -57,16 +55,17 @@ pub(crate) async fn apply_object(
     let at = |error: AnyError| -> AnyError {
         format!("{}: {}: {error}", manifest.at, place.short()).into()
     };
-    let wanted = wanted(&manifest.value);
+    let namespace = Some(place.namespace.as_str()).filter(|name| !name.is_empty());
+    let wanted = |before: &Value| apply::prepare(&manifest.value, namespace, &Marks::of(before));
     if !manifest.name().is_empty()
         && let Some(before) = get(client, &place.path()).await.map_err(at)?
     {
-        return change(client, &place, &wanted, before, query)
+        return change(client, &place, &wanted(&before), before, query)
             .await
             .map_err(at);
     }
     let path = format!("{}{query}", place.kind.list_path(&place.namespace));
-    match send(client, Method::POST, &path, &remembered(&wanted)).await {
+    match send(client, Method::POST, &path, &wanted(&Value::Null)).await {
         Ok(object) => Ok(Applied {
             kind: place.kind,
             outcome: Outcome::Created,
@@ -77,7 +76,7 @@ pub(crate) async fn apply_object(
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
             let before = get(client, &place.path()).await.map_err(at)?;
             let before = before.ok_or_else(|| at("it comes and goes: try again".into()))?;
-            change(client, &place, &wanted, before, query)
+            change(client, &place, &wanted(&before), before, query)
                 .await
                 .map_err(at)
         }
@@ -92,7 +91,7 @@ async fn change(
     before: Value,
     query: &str,
 ) -> Result<Applied, AnyError> {
-    let Some((patch, matters)) = decide(wanted, &before) else {
+    let Difference::Change(patch) = apply::difference(wanted, Some(&before)) else {
         return Ok(Applied {
             kind: place.kind.clone(),
             outcome: Outcome::Unchanged,
@@ -103,7 +102,7 @@ async fn change(
     let object = merge(client, &format!("{}{query}", place.path()), &patch).await?;
     Ok(Applied {
         kind: place.kind.clone(),
-        outcome: if matters {
+        outcome: if matters(&patch) {
             Outcome::Configured
         } else {
             Outcome::Unchanged
@@ -113,118 +112,38 @@ async fn change(
     })
 }
 
-/// What a manifest wants: not what only servers set, and nothing that is null.
-fn wanted(manifest: &Value) -> Value {
-    let mut wanted = three_way::without_nulls(manifest.clone());
-    if let Some(fields) = wanted.as_object_mut() {
-        fields.remove("status");
-        if fields.get("kind").is_some_and(|kind| kind == "Secret") {
-            // The server keeps the one as the other; to be compared they must be alike.
-            let plain = fields.remove("stringData");
-            if let Some(Value::Object(plain)) = plain {
-                let data = fields.entry("data").or_insert_with(|| json!({}));
-                for (name, value) in &plain {
-                    let text = value.as_str().unwrap_or_default();
-                    data[name] = STANDARD.encode(text).into();
-                }
-            }
-        }
+/// Whether a patch changes more than what we note on the object.
+fn matters(patch: &Value) -> bool {
+    let mut patch = patch.clone();
+    if let Some(annotations) = patch
+        .pointer_mut("/metadata/annotations")
+        .and_then(Value::as_object_mut)
+    {
+        annotations.remove(ANNOTATION_APPLIED);
     }
-    if let Some(metadata) = wanted.get_mut("metadata").and_then(Value::as_object_mut) {
-        for field in [
-            "creationTimestamp",
-            "resourceVersion",
-            "uid",
-            "generation",
-            "managedFields",
-            "selfLink",
-        ] {
-            metadata.remove(field);
-        }
-        if let Some(annotations) = metadata
-            .get_mut("annotations")
-            .and_then(Value::as_object_mut)
-        {
-            annotations.remove(ANNOTATION_APPLIED);
-            annotations.remove(LAST_APPLIED);
-        }
+    let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+    if is_empty(&patch["metadata"]["annotations"])
+        && let Some(metadata) = patch["metadata"].as_object_mut()
+    {
+        metadata.remove("annotations");
     }
-    wanted
-}
-
-/// With its own shape in an annotation.
-fn remembered(wanted: &Value) -> Value {
-    let mut object = wanted.clone();
-    let shape = three_way::shape(wanted).to_string();
-    if let Some(object) = object.as_object_mut() {
-        let metadata = object.entry("metadata").or_insert_with(|| json!({}));
-        if let Some(metadata) = metadata.as_object_mut() {
-            let annotations = metadata
-                .entry("annotations")
-                .or_insert_with(|| Value::Object(Map::new()));
-            if let Some(annotations) = annotations.as_object_mut() {
-                annotations.insert(ANNOTATION_APPLIED.to_owned(), shape.into());
-            }
-        }
-    }
-    object
-}
-
-/// The patch for an object that is there, and whether it changes more than our memory; `None` when all is as wanted.
-fn decide(wanted: &Value, live: &Value) -> Option<(Value, bool)> {
-    let annotations = &live["metadata"]["annotations"];
-    let read =
-        |name: &str| -> Option<Value> { serde_json::from_str(annotations[name].as_str()?).ok() };
-    let last = read(ANNOTATION_APPLIED)
-        .or_else(|| read(LAST_APPLIED).map(|applied| three_way::shape(&self::wanted(&applied))));
-    let last = last.unwrap_or_default();
-    let matters = three_way::patch(&last, wanted, live).is_some();
-    let shape = three_way::shape(wanted).to_string();
-    if !matters && annotations[ANNOTATION_APPLIED] == shape.as_str() {
-        return None;
-    }
-    // Names are not changed by a patch: what differs there is the server's spelling of the version.
-    let mut patch = three_way::patch(&last, wanted, live).unwrap_or_else(|| json!({}));
-    patch["metadata"]["annotations"][ANNOTATION_APPLIED] = shape.into();
-    Some((patch, matters))
+    let fields = patch.as_object().into_iter().flatten();
+    fields.into_iter().any(|(_, value)| !is_empty(value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
-    fn what_kubectl_applied_and_is_wanted_no_more_goes() {
-        let wanted = json!({"metadata": {"name": "a"}, "data": {"x": "1"}});
-        let applied = json!({"metadata": {"name": "a"}, "data": {"x": "1", "old": "2"}});
-        let live = json!({
-            "metadata": {"name": "a", "annotations": {LAST_APPLIED: applied.to_string()}},
-            "data": {"x": "1", "old": "2", "others": "3"},
-        });
-        let (patch, matters) = decide(&wanted, &live).unwrap();
-        assert!(matters);
-        assert_eq!(patch["data"], json!({"old": null}));
-        assert!(patch["metadata"]["annotations"][ANNOTATION_APPLIED].is_string());
-    }
-
-    #[test]
-    fn an_object_as_wanted_is_only_given_the_memory_and_then_left_alone() {
-        let wanted = json!({"metadata": {"name": "a"}, "data": {"x": "1"}});
-        let live = json!({"metadata": {"name": "a"}, "data": {"x": "1", "y": "2"}});
-        let (patch, matters) = decide(&wanted, &live).unwrap();
-        assert!(!matters, "{patch}");
-        let mut live = remembered(&wanted);
-        live["data"]["y"] = "2".into();
-        assert_eq!(decide(&wanted, &live), None);
-    }
-
-    #[test]
-    fn a_manifest_that_was_read_from_a_server_wants_none_of_the_server_s_fields() {
-        let read = json!({
-            "metadata": {"name": "a", "uid": "u", "resourceVersion": "7", "annotations": {LAST_APPLIED: "{}"}},
-            "status": {"phase": "Failed"}, "spec": {"a": null, "b": 1},
-        });
-        let expected = json!({"metadata": {"name": "a", "annotations": {}}, "spec": {"b": 1}});
-        assert_eq!(wanted(&read), expected);
+    fn what_is_only_noted_doesnt_matter() {
+        let noted = json!({"metadata": {"annotations": {ANNOTATION_APPLIED: "{}"}}});
+        assert!(!matters(&noted));
+        let labelled =
+            json!({"metadata": {"annotations": {ANNOTATION_APPLIED: "{}"}, "labels": {"a": "b"}}});
+        assert!(matters(&labelled));
+        assert!(matters(&json!({"data": {"old": null}})));
+        assert!(matters(&json!({"metadata": {"annotations": {"a": "b"}}})));
     }
 }

@@ -39,7 +39,12 @@ pub(crate) struct ClientArgs {
 impl ClientArgs {
     /// Connects.
     pub(crate) async fn connect(&self) -> Result<Client, AnyError> {
-        let kubeconfig = self.find()?;
+        self.connect_near(None).await
+    }
+
+    /// Connects; where nobody says otherwise, to the server of the project in or around a directory.
+    pub(crate) async fn connect_near(&self, directory: Option<&Path>) -> Result<Client, AnyError> {
+        let kubeconfig = self.find(directory)?;
         let options = KubeConfigOptions {
             context: self.context.clone(),
             ..KubeConfigOptions::default()
@@ -53,7 +58,7 @@ impl ClientArgs {
         Ok(Client::try_from(config)?)
     }
 
-    fn find(&self) -> Result<Kubeconfig, AnyError> {
+    fn find(&self, directory: Option<&Path>) -> Result<Kubeconfig, AnyError> {
         if let Some(file) = &self.kubeconfig {
             return read(file);
         }
@@ -64,7 +69,10 @@ impl ClientArgs {
         if let Some(kubeconfig) = Kubeconfig::from_env()? {
             return Ok(kubeconfig);
         }
-        let here = std::env::current_dir()?;
+        let here = match directory {
+            Some(directory) => directory.canonicalize()?,
+            None => std::env::current_dir()?,
+        };
         let of_project = here
             .ancestors()
             .map(|dir| dir.join(STATE_DIRECTORY).join("kubeconfig"));

@@ -4,6 +4,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use landform_explain::ObjectRef;
+use landform_explain::object::KindRef;
 use landform_yaml::Limits;
 use serde_json::Value;
 
@@ -38,6 +40,17 @@ impl Place {
     /// How views name it.
     pub(crate) fn view_path(&self) -> String {
         self.kind.view_path(&self.namespace, &self.name)
+    }
+
+    /// How explanations name it.
+    pub(crate) fn object_ref(&self) -> ObjectRef {
+        let kind = KindRef {
+            api_version: self.kind.api_version(),
+            kind: self.kind.kind.clone(),
+            plural: self.kind.plural.clone(),
+            namespaced: self.kind.namespaced,
+        };
+        ObjectRef::new(&kind, &self.namespace, &self.name)
     }
 
     /// `Installation/db`

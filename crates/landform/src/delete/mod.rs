@@ -6,7 +6,6 @@
 mod definitions;
 mod show;
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get, plain, send};
+use crate::confirm::confirmed;
 use crate::output::live::Live;
 use crate::{AnyError, exit, say};
 
@@ -119,7 +119,7 @@ async fn delete(args: DeleteArgs) -> Result<ExitCode, AnyError> {
         say("Nothing was deleted: this was a dry run.\n")?;
         return Ok(exit::OK);
     }
-    if !args.yes && !confirmed(doomed.len())? {
+    if !args.yes && !agreed(doomed.len())? {
         say("Nothing was deleted.\n")?;
         return Ok(exit::FAILED);
     }
@@ -206,20 +206,12 @@ async fn mark(client: &Client, place: &Place, uid: &str, policy: Policy) -> Resu
     }
 }
 
-/// Asks; without anybody to ask, that is an error.
-fn confirmed(count: usize) -> Result<bool, AnyError> {
-    if !std::io::stdin().is_terminal() {
-        return Err("nobody can be asked here: say --yes to delete, or --dry-run to look".into());
-    }
-    let what = match count {
-        1 => "this".to_owned(),
-        count => format!("these {count} and what goes with them"),
-    };
-    print!("Delete {what}? [y/N] ");
-    std::io::stdout().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+/// Asks a person.
+fn agreed(count: usize) -> Result<bool, AnyError> {
+    confirmed(&match count {
+        1 => "Delete this?".to_owned(),
+        count => format!("Delete these {count} and what goes with them?"),
+    })
 }
 
 /// Shows what the deletion waits for until it ends.

@@ -13,6 +13,7 @@ use landform_deployers::mock::Mock;
 use landform_deployers::process::{ApiAddress, ProcessDeployer};
 use landform_engine::{Engine, definitions, hooks};
 use landform_operators::Operators;
+use landform_project::Projects;
 
 use crate::AnyError;
 
@@ -25,9 +26,33 @@ pub(crate) struct ControllerArgs {
     /// The directory below which `spec.directory.path` of a catalog is; without it no path is allowed.
     #[arg(long, value_name = "DIR")]
     catalogs: Option<PathBuf>,
+    /// The directory below which `spec.directory` of a project is; without it no directory is allowed.
+    #[arg(long, value_name = "DIR")]
+    projects: Option<PathBuf>,
     /// Deploy nothing in this process: deploy items are left to deployers elsewhere.
     #[arg(long)]
     without_deployers: bool,
+}
+
+impl ControllerArgs {
+    /// What the reconcilers of a plan may read.
+    pub(crate) fn for_plans(&self) -> landform_plan::Settings {
+        landform_plan::Settings {
+            blueprints: self.blueprints.clone(),
+            catalogs: self.catalogs.clone(),
+            patience: None,
+        }
+    }
+
+    /// For a project in a directory: all that its files name by path is in it too.
+    pub(crate) fn for_project(directory: Option<PathBuf>) -> Self {
+        Self {
+            blueprints: directory.clone(),
+            catalogs: directory.clone(),
+            projects: directory,
+            without_deployers: false,
+        }
+    }
 }
 
 /// Makes sure that the API knows all kinds of Landform.
@@ -60,15 +85,18 @@ pub(crate) fn start(
             .with(CommandDeployer::new(data_dir));
     }
     let wake = items.wake();
+    let projects = Projects::new(args.projects);
     let builder = Engine::builder(client)
         .metrics(registry)
         .hooks()
         .reconciler(installations)
         .reconciler(executions)
-        .reconciler(items);
+        .reconciler(items)
+        .reconciler(projects.reconciler());
     let operators = Operators::default();
     let engine = operators.register(builder, args.catalogs).start()?;
     operators.connect(&engine);
     wake.connect(&engine);
+    projects.connect(&engine);
     Ok((engine, operators))
 }

@@ -16,6 +16,9 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use landform_apiserver::{ApiServer, Identity, LocalService};
 use landform_deployers::process::ApiAddress;
 use landform_engine::Engine;
+use landform_explain::Explain;
+use landform_plan::Plans;
+use landform_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use controllers::{ControllerArgs, install_kinds};
@@ -52,17 +55,34 @@ pub(crate) struct EngineArgs {
 /// The engine in the process of the API server: no socket between them.
 pub(crate) fn start_in_process(
     server: &ApiServer,
+    store: Arc<dyn Store>,
     data_dir: &Path,
     api: ApiAddress,
     args: ControllerArgs,
-) -> Result<Engine, AnyError> {
+) -> Result<Started, AnyError> {
     let client = client_in_process(server);
+    server.mount("plans", Arc::new(Plans::new(store, args.for_plans())));
     server.mount("logs", Arc::new(LogsView::new(client.clone(), data_dir)));
-    let (engine, operators) =
-        controllers::start(client, server.metrics_registry(), data_dir, api, args)?;
+    let (engine, operators) = controllers::start(
+        client.clone(),
+        server.metrics_registry(),
+        data_dir,
+        api,
+        args,
+    )?;
     server.mount("engine", Arc::new(view::EngineView(engine.clone())));
     server.mount("catalogs", Arc::new(view::CatalogsView(operators)));
-    Ok(engine)
+    let explain = Explain::mount(server, client, engine.clone());
+    Ok(Started {
+        engine,
+        _explain: explain,
+    })
+}
+
+/// The engine, and what explains it for as long as this is kept.
+pub(crate) struct Started {
+    pub(crate) engine: Engine,
+    _explain: Arc<Explain>,
 }
 
 /// A client of the API server in this process.

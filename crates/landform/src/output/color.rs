@@ -43,6 +43,11 @@ impl Paint {
         })
     }
 
+    /// Whether there are colours.
+    pub(crate) fn is_on(self) -> bool {
+        self.0
+    }
+
     /// A text in a tone.
     pub(crate) fn tone(self, tone: Tone, text: &str) -> String {
         if !self.0 || text.is_empty() {

@@ -47,7 +47,7 @@ pub(super) struct Leaf {
 
 /// Reads what is there and makes what is missing.
 pub(super) fn load_or_make(dir: &Path, listens_on: IpAddr) -> Result<Pki, AnyError> {
-    super::make_private_dir(dir)?;
+    super::running::make_private_dir(dir)?;
     let ca = Ca::load_or_make(dir)?;
     let mut names: Vec<SanType> = vec![
         SanType::DnsName("localhost".try_into()?),

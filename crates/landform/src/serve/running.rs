@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::pki::ADMIN_USER;
 use super::{StoreKind, kubeconfig, listener, pki};
+use crate::engine::Started;
 use crate::{AnyError, data_dir, engine};
 
 /// When the server is told to stop, requests that are under way get this long to finish.
@@ -39,7 +40,7 @@ pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     /// The admin's kubeconfig.
     pub(crate) kubeconfig: PathBuf,
-    pub(crate) engine: Option<Engine>,
+    engine: Option<Started>,
     server: ApiServer,
     store: OpenStore,
     house: JoinHandle<()>,
@@ -77,7 +78,8 @@ impl Running {
                     server: kubeconfig::server_url(address),
                     ca_certificate: Some(pki.ca_certificate.clone()),
                 };
-                let engine = engine::start_in_process(&server, data_dir, api, controllers)?;
+                let engine =
+                    engine::start_in_process(&server, store.store(), data_dir, api, controllers)?;
                 Some(engine)
             }
         };
@@ -96,6 +98,11 @@ impl Running {
         })
     }
 
+    /// The engine, unless reconcilers run elsewhere.
+    pub(crate) fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref().map(|started| &started.engine)
+    }
+
     /// A client without a socket.
     pub(crate) fn client(&self) -> Client {
         engine::client_in_process(&self.server)
@@ -103,8 +110,8 @@ impl Running {
 
     pub(crate) async fn stop(self) {
         // Runs are told first: they may still write what they know.
-        if let Some(engine) = self.engine {
-            engine.stop(PATIENCE / 4).await;
+        if let Some(started) = self.engine {
+            started.engine.stop(PATIENCE / 4).await;
         }
         // What this is at is cut short, and done again after the next start.
         self.collector.abort();
@@ -165,7 +172,7 @@ fn open_store(kind: StoreKind, data_dir: &Path) -> Result<OpenStore, AnyError> {
 }
 
 /// Makes a directory that only its owner can look into.
-fn make_private_dir(dir: &Path) -> Result<(), AnyError> {
+pub(super) fn make_private_dir(dir: &Path) -> Result<(), AnyError> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new()
         .recursive(true)

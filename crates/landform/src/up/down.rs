@@ -179,7 +179,12 @@ async fn until_gone(shown: &mut Shown, client: &Client, project: &str) -> Result
 async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let kinds = Kinds::default();
-    for kind in kinds.all(client).await? {
+    for kind in kinds
+        .all(client)
+        .await?
+        .into_iter()
+        .filter(|kind| kind.listed)
+    {
         let path = kind.path(None, None);
         let path = format!("{path}?labelSelector={LABEL_PROJECT}%3D{project}");
         let Some(list) = get(client, &path).await? else {
@@ -188,7 +193,7 @@ async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
         for object in list["items"].as_array().into_iter().flatten() {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             found
-                .entry(kind.kind.clone())
+                .entry(kind.kind.kind.clone())
                 .or_default()
                 .push(name.to_owned());
         }

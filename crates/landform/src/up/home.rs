@@ -74,15 +74,9 @@ impl Home {
         Ok(self.data_dir.join("landform.log"))
     }
 
-    /// The name that `landform.yaml` says, or that of the directory.
+    /// What the project is called.
     pub(crate) fn project_name(&self) -> String {
-        let said = Settings::load(&self.directory)
-            .ok()
-            .and_then(|settings| settings.name);
-        said.unwrap_or_else(|| {
-            let name = self.directory.file_name().unwrap_or_default();
-            as_name(&name.to_string_lossy())
-        })
+        project_name(&self.directory)
     }
 
     /// A socket at the address that was asked for; else at that of the last time, so that clients find the API
@@ -122,6 +116,17 @@ impl Home {
         )
         .into()
     }
+}
+
+/// The name that a directory's `landform.yaml` says, or that of the directory.
+pub(crate) fn project_name(directory: &Path) -> String {
+    let said = Settings::load(directory)
+        .ok()
+        .and_then(|settings| settings.name);
+    said.unwrap_or_else(|| {
+        let name = directory.file_name().unwrap_or_default();
+        as_name(&name.to_string_lossy())
+    })
 }
 
 /// The address in a kubeconfig that Landform wrote.

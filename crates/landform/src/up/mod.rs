@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use http::Request;
 use kube::Client;
+use landform_api::GroupKind;
 use landform_api::project::{self, ProjectProblem};
 use landform_engine::view::{Filter, State as Standing};
 use landform_engine::{Engine, Key};
@@ -32,6 +33,7 @@ pub(crate) use self::down::{DownArgs, run as down};
 use self::follow::{Follower, News};
 use self::frame::{Heading, frame};
 use self::home::Home;
+pub(crate) use self::home::project_name;
 use self::screen::Screen;
 use self::sight::{Sight, Tone};
 use self::state::{State, line, span};
@@ -330,7 +332,7 @@ async fn tell(
                 if !shown.said_well {
                     shown.draw();
                 }
-                let quiet = follower.is_complete() && is_quiet(running.engine.as_ref(), project).await?;
+                let quiet = follower.is_complete() && is_quiet(running.engine(), project).await?;
                 if quiet && shown.state.is_well() {
                     shown.tell_well();
                     if wait {
@@ -355,14 +357,15 @@ async fn is_quiet(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError>
     let Some(engine) = engine else {
         return Ok(true);
     };
-    let key = Key::new(std::sync::Arc::new(project::kind().group_kind()), "", name);
+    let kind = GroupKind {
+        group: project::GROUP.to_owned(),
+        kind: project::KIND.to_owned(),
+    };
+    let key = Key::new(std::sync::Arc::new(kind), "", name);
     let finished = engine.trace(Some(key), 20).await?;
-    let finished = finished.iter().any(|entry| {
-        matches!(
-            entry.event,
-            landform_engine::trace::TraceEvent::Finished { .. }
-        )
-    });
+    let finished = finished
+        .iter()
+        .any(|entry| matches!(entry.event, landform_engine::TraceEvent::Finished { .. }));
     if !finished || engine.summary().await?.running > 0 {
         return Ok(false);
     }
@@ -380,7 +383,7 @@ async fn is_quiet(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError>
 }
 
 /// A problem as people look for it in an editor.
-fn problem_lines(problem: &ProjectProblem) -> Vec<String> {
+pub(crate) fn problem_lines(problem: &ProjectProblem) -> Vec<String> {
     let ProjectProblem {
         file,
         line,

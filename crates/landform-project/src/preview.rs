@@ -1,0 +1,137 @@
+//! What a sync of a directory would do, without doing it: for `landform plan`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use kube::Client;
+use landform_api::project::{ProjectProblem, ProjectSpec};
+use serde_json::{Value, json};
+
+use crate::apply::{ApplyError, Kinds};
+use crate::decide::{GRACE_MS, Observed, decide};
+use crate::live;
+use crate::object::ObjectId;
+use crate::reader::{ReadProblem, Reader};
+use crate::resolve::{self, resolve};
+
+/// What a sync would do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Preview {
+    /// Everything that the files want, as it would be applied; definitions and namespaces first.
+    pub objects: Vec<Arc<Value>>,
+    /// What would be deleted, with its apiVersion.
+    pub deletions: Vec<(String, ObjectId)>,
+    /// What would get another name: apiVersion, the object, the name.
+    pub renames: Vec<(String, ObjectId, String)>,
+    /// What is wrong with files and objects.
+    pub problems: Vec<ProjectProblem>,
+    /// Whether the deletions are so many that somebody would be asked first.
+    pub held: bool,
+}
+
+/// Why there is no preview.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PreviewError {
+    /// The directory can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadProblem),
+    /// The API can't be read.
+    #[error(transparent)]
+    Api(#[from] ApplyError),
+}
+
+/// Compares a directory with what is there of a project.
+///
+/// # Errors
+/// When the directory or the API can't be read.
+pub async fn preview(
+    client: &Client,
+    directory: &Path,
+    project: &str,
+) -> Result<Preview, PreviewError> {
+    let reading = Reader::default().read(directory, project, &ProjectSpec::default())?;
+    let kinds = Kinds::default();
+    let served = kinds.find(client, resolve::kinds(&reading)).await?;
+    let there = live::list(client, &kinds, project).await?;
+    let homes = |id: &ObjectId| there.get(id).map(|live| live.file.clone());
+    let resolved = resolve(project, &reading, &served, &homes);
+    // Nobody saves files at this moment: what is missing is missing.
+    let missed: BTreeMap<_, _> = there.keys().map(|id| (id.clone(), 0)).collect();
+    let decision = decide(&Observed {
+        wanted: &resolved.wanted,
+        live: &there,
+        said: &BTreeMap::new(),
+        is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
+        missed: &missed,
+        approved: None,
+        agreed: &there
+            .values()
+            .map(|live| live.uid.clone())
+            .collect::<BTreeSet<_>>(),
+        now_ms: GRACE_MS * 2,
+    });
+    let held = decide(&Observed {
+        wanted: &resolved.wanted,
+        live: &there,
+        said: &BTreeMap::new(),
+        is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
+        missed: &missed,
+        approved: None,
+        agreed: &BTreeSet::new(),
+        now_ms: GRACE_MS * 2,
+    })
+    .held
+    .is_some();
+    let versions: BTreeMap<_, _> = kinds
+        .all(client)
+        .await?
+        .into_iter()
+        .map(|served| {
+            let kind = served.kind;
+            let version = if kind.group.is_empty() {
+                kind.version
+            } else {
+                format!("{}/{}", kind.group, kind.version)
+            };
+            ((kind.group, kind.kind), version)
+        })
+        .collect();
+    let version = |id: &ObjectId| {
+        let found = versions.get(&(id.group.clone(), id.kind.clone()));
+        found.cloned().unwrap_or_default()
+    };
+    let mut problems = resolved.problems;
+    for (id, message) in &decision.problems {
+        let wanted = resolved.wanted.get(id);
+        problems.extend(wanted.map(|wanted| wanted.problem(message)));
+    }
+    let applied = decision.applies.iter();
+    let mut objects: Vec<_> = applied
+        .filter_map(|id| resolved.wanted.get(id))
+        .map(|wanted| wanted.object.clone())
+        .collect();
+    // Kinds that come with the project's own definitions.
+    let sources = reading.files.values().flat_map(|parsed| &parsed.objects);
+    for source in sources.filter(|source| resolved.unknown.contains(&source.kind)) {
+        let mut object = (*source.object).clone();
+        if source.namespace.is_none() {
+            object["metadata"]["namespace"] = json!(reading.settings.namespace());
+        }
+        objects.push(Arc::new(object));
+    }
+    let renames = decision.renames.iter();
+    Ok(Preview {
+        objects,
+        deletions: decision
+            .deletions
+            .into_iter()
+            .map(|(id, _)| (version(&id), id))
+            .collect(),
+        renames: renames
+            .map(|(from, to)| (version(from), from.clone(), to.name.clone()))
+            .collect(),
+        problems,
+        held,
+    })
+}

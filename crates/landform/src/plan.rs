@@ -1,0 +1,156 @@
+//! `landform plan`: what files would change, without touching anything.
+//!
+//! The server runs its reconcilers on a fork of its store (view `plans`); this command says what to change there:
+//! what files say, or all that a sync of a project's directory would do.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use http::Method;
+use kube::Client;
+use landform_api::project::SETTINGS_FILE;
+use landform_plan::render::{self, Colours};
+use landform_plan::{Named, Plan, Question, Rename};
+use landform_project::preview;
+use serde_json::Value;
+
+use crate::client::object::{FileArgs, read};
+use crate::client::{ClientArgs, block_on, plain, send};
+use crate::output::color::Paint;
+use crate::output::live::Live;
+use crate::output::{ColorArgs, Format, one};
+use crate::up::{problem_lines, project_name};
+use crate::{AnyError, exit, say};
+
+const VIEW: &str = "/apis/landform.dev/v1alpha1/plans";
+
+/// Arguments of `landform plan`.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  landform plan                      what the project around this directory would change
+  landform plan examples/shop        the same for another directory
+  landform plan -f api.yaml          what applying a file would change
+
+Exits with 0 when nothing would change, and with 2 when something would.")]
+pub(crate) struct PlanArgs {
+    /// A project's directory [default: this one].
+    #[arg(value_name = "DIR", conflicts_with = "files")]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    files: FileArgs,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    color: ColorArgs,
+    #[command(flatten)]
+    server: ClientArgs,
+}
+
+pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
+    block_on(async {
+        let client = args.server.connect_near(args.directory.as_deref()).await?;
+        let question = question(&client, &args).await?;
+        let mut live = Live::new();
+        live.show("planning on a fork of the store …");
+        let body = serde_json::to_value(&question)?;
+        let answer = send(&client, Method::POST, VIEW, &body).await;
+        live.clear();
+        let plan: Plan = match answer {
+            Ok(answer) => serde_json::from_value(answer)?,
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                return Err("this server can't plan: it needs a server of Landform (`landform up` or `landform serve`); `landform diff` compares files with objects on any cluster".into());
+            }
+            Err(error) => return Err(plain(error)),
+        };
+        let text = if args.json {
+            one(&serde_json::to_value(&plan)?, Format::Json)
+        } else {
+            let colours = if Paint::new(args.color.color).is_on() {
+                Colours::Ansi
+            } else {
+                Colours::None
+            };
+            render::plan(&plan, colours)
+        };
+        say(&text)?;
+        Ok(if plan.has_changes() {
+            exit::changes()
+        } else {
+            exit::OK
+        })
+    })
+}
+
+/// What would be changed.
+async fn question(client: &Client, args: &PlanArgs) -> Result<Question, AnyError> {
+    if !args.files.files.is_empty() {
+        let is_project = |path: &&PathBuf| path.join(SETTINGS_FILE).is_file();
+        let mut objects = Vec::new();
+        match args.files.files.as_slice() {
+            [only] if is_project(&only) => return of_project(client, only).await,
+            _ => {
+                for manifest in read(&args.files)? {
+                    objects.push(in_namespace(client, manifest.value));
+                }
+            }
+        }
+        return Ok(Question {
+            objects,
+            ..Question::default()
+        });
+    }
+    let directory = args.directory.as_deref().unwrap_or(Path::new("."));
+    of_project(client, directory).await
+}
+
+/// A manifest without a namespace is for that of the kubeconfig. What is of the cluster ignores it.
+fn in_namespace(client: &Client, mut manifest: Value) -> Value {
+    let metadata = &mut manifest["metadata"];
+    if metadata["namespace"].is_null() && client.default_namespace() != "default" {
+        metadata["namespace"] = client.default_namespace().into();
+    }
+    manifest
+}
+
+/// All that a sync of the directory would do. Problems of files are told; the rest is planned.
+async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyError> {
+    let directory = directory.canonicalize().map_err(|error| {
+        format!(
+            "there is no project in {}: {error}; name its directory, or files with -f",
+            directory.display()
+        )
+    })?;
+    let found = preview(client, &directory, &project_name(&directory)).await?;
+    for problem in &found.problems {
+        for line in problem_lines(problem) {
+            eprintln!("{line}");
+        }
+    }
+    if found.held {
+        eprintln!("These are so many deletions that somebody will be asked before they happen.");
+    }
+    let named = |api_version: String, id: landform_project::ObjectId| Named {
+        api_version,
+        kind: id.kind,
+        namespace: id.namespace.unwrap_or_default(),
+        name: id.name,
+    };
+    let deletions = found.deletions.into_iter();
+    let renames = found.renames.into_iter();
+    Ok(Question {
+        objects: found
+            .objects
+            .iter()
+            .map(|object| (**object).clone())
+            .collect(),
+        delete: deletions.map(|(version, id)| named(version, id)).collect(),
+        rename: renames
+            .map(|(version, id, to)| Rename {
+                object: named(version, id),
+                to,
+            })
+            .collect(),
+    })
+}
