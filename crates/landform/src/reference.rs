@@ -131,6 +131,11 @@ fn meaning(argument: &Arg) -> String {
         says.push(format!("Default: `{}`.", defaults.join(" ")));
     }
     says.retain(|part| !part.is_empty());
+    // Help has no full stop at its end; what follows it needs one.
+    let ends = |part: &str| part.ends_with(['.', ']', ')']);
+    if let Some(help) = says.first_mut().filter(|help| !ends(help)) {
+        help.push('.');
+    }
     says.join(" ")
 }
 
