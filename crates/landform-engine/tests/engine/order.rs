@@ -161,11 +161,9 @@ async fn r7_a_run_that_writes_after_the_cycle_was_told_does_not_have_the_last_wo
                 .forget();
             let status = json!({"status": {"error": "late"}});
             let name = context.key().name.to_string();
-            let patched =
-                context
-                    .api()
-                    .patch_status(&name, &PatchParams::default(), &Patch::Merge(status));
-            patched.await?;
+            let (api, params, patch) =
+                (context.api(), PatchParams::default(), Patch::Merge(status));
+            api.patch_status(&name, &params, &patch).await?;
             Ok(Outcome::Done)
         })
     }));
