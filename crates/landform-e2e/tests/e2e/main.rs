@@ -32,6 +32,7 @@ mod operator_example;
 mod python_client;
 mod python_reconciler;
 mod readme;
+mod readme_page;
 mod shop;
 mod up;
 mod verbs_apply;
