@@ -8,10 +8,10 @@ use futures::future::BoxFuture;
 use kube::Client;
 use kube::core::ObjectMeta;
 use landform_api::landscaper::data::TargetSpec;
-use landform_api::landscaper::report::ErrorCode;
+use landform_api::landscaper::report::{ErrorCode, LastError};
 use landform_api::landscaper::{self, DeployItemSpec, DeployItemStatus};
-use landform_engine::{Context, Engine, Key};
-use serde_json::{Map, Value};
+use landform_engine::{Context, Engine, Key, write_time};
+use serde_json::{Map, Value, json};
 
 /// Brings deploy items of one type to their targets.
 ///
@@ -227,6 +227,26 @@ impl Job<'_> {
         let mut status = self.context.status().await;
         let remembered = status.get_mut("providerStatus").map(Value::take);
         remembered.filter(|value| !value.is_null())
+    }
+
+    /// Lets people see what goes wrong while the call goes on. The same again is not written again.
+    pub async fn tell(&self, error: &DeployError) {
+        let mut status = self.context.status().await;
+        if !status.is_object() || status["lastError"]["message"] == error.message.as_str() {
+            return;
+        }
+        let now = write_time(self.now_ms());
+        status["lastError"] = json!(LastError {
+            operation: error.operation.clone(),
+            reason: error.reason.clone(),
+            message: error.message.clone(),
+            codes: error.codes.clone(),
+            last_transition_time: Some(now.clone()),
+            last_update_time: Some(now),
+        });
+        if let Err(failure) = self.context.write_status(&status).await {
+            tracing::debug!(%failure, "what goes wrong was not told");
+        }
     }
 
     /// Writes `status.providerStatus` now, before something is made that must be found again.

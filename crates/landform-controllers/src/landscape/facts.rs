@@ -158,6 +158,9 @@ impl Facts {
         let mut hasher = DefaultHasher::new();
         self.is_ready().hash(&mut hasher);
         self.config_generation.hash(&mut hasher);
+        // They say what they wait for: one that has failed is something else than one that is at work.
+        let failed = self.phase == Some(InstallationPhase::Failed);
+        failed.hash(&mut hasher);
         hasher.finish()
     }
 }

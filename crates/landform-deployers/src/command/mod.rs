@@ -226,8 +226,13 @@ async fn execute(
             Err(error.into())
         }
         Ended::TooLate(output) => {
-            let seconds = limit.as_secs_f32();
-            let message = with_output(format!("did not end within {seconds:.1} s"), output);
+            // What is left of the item's own timeout is another number each time.
+            let how = if configuration.timeout == Some(limit) {
+                format!("did not end within {:.1} s", limit.as_secs_f32())
+            } else {
+                "did not end within the timeout of its deploy item".to_owned()
+            };
+            let message = with_output(how, output);
             let error = DeployError::with_code("Run", "TooLate", message, ErrorCode::Timeout);
             Err(error.into())
         }

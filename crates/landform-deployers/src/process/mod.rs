@@ -31,6 +31,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use crate::{DeployError, Deployed, Deployer, Job, Kept};
 pub use access::ApiAddress;
@@ -161,9 +162,18 @@ impl Deployer for ProcessDeployer {
                 .access(job, &slot.item, &configuration, Renew::Always)
                 .await?;
             let access = configuration.launch.access.clone();
-            let report = job
-                .or_cancelled(slot.deploy(configuration, notify(job)))
-                .await??;
+            let (troubles, mut told) = mpsc::unbounded_channel();
+            let work = slot.deploy(configuration, notify(job), troubles);
+            // Ends with the work, which has the other end.
+            let telling = async {
+                while let Some(error) = told.recv().await {
+                    job.tell(&error).await;
+                }
+            };
+            let (report, ()) = job
+                .or_cancelled(async { tokio::join!(work, telling) })
+                .await?;
+            let report = report?;
             access::forget_others(&slot.item.directory, access.as_ref());
             Ok(Deployed {
                 provider_status: Some(report.provider_status()),

@@ -14,7 +14,7 @@ use landform_api::landscaper::report::ErrorCode;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::process::Child;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::config::{Configuration, Export, Policy, Probe, Replace};
@@ -30,6 +30,9 @@ pub(crate) struct Slot {
     pub(crate) item: Arc<Item>,
     supervisor: Mutex<Option<Supervisor>>,
 }
+
+/// What goes wrong while a rollout goes on, for people.
+pub(crate) type Troubles = mpsc::UnboundedSender<DeployError>;
 
 /// What came of a rollout.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +74,7 @@ impl Slot {
         &self,
         configuration: Configuration,
         notify: Notify,
+        troubles: Troubles,
     ) -> Result<Report, DeployError> {
         let configuration = Arc::new(configuration);
         let hash = self.item.hash(&configuration.launch);
@@ -92,7 +96,7 @@ impl Slot {
                 (old, self.supervise(&configuration, instance, child, notify))
             }
         };
-        let ready = self.until_ready(&supervisor).await;
+        let ready = self.until_ready(&supervisor, &troubles).await;
         let (instance, exports) = match ready {
             Ok(ready) => ready,
             Err(error) => {
@@ -127,7 +131,7 @@ impl Slot {
                 return Ok(Kept::Redeploy);
             }
             Some((true, _, State::GaveUp(reason))) => return Err(self.gave_up(&reason)),
-            Some((true, _, State::Running(_) | State::Waiting | State::Finished)) => {
+            Some((true, _, State::Running(_) | State::Waiting(_) | State::Finished)) => {
                 return Ok(Kept::Fine);
             }
             None => {}
@@ -195,7 +199,7 @@ impl Slot {
         let (old, child) = match old {
             Some(old) if old.hash == hash => {
                 let state = old.state().borrow().clone();
-                let goes_on = matches!(state, State::Running(_) | State::Waiting);
+                let goes_on = matches!(state, State::Running(_) | State::Waiting(_));
                 if goes_on && old.configuration == *configuration {
                     return Ok((None, Found::Supervised(old)));
                 }
@@ -298,6 +302,7 @@ impl Slot {
     async fn until_ready(
         &self,
         supervisor: &Supervisor,
+        troubles: &Troubles,
     ) -> Result<(Option<Instance>, Map<String, Value>), DeployError> {
         let configuration = &supervisor.configuration;
         let interval = configuration.interval();
@@ -315,7 +320,9 @@ impl Slot {
             let attempt = match now {
                 State::GaveUp(reason) => return Err(self.gave_up(&reason)),
                 State::Finished => None,
-                State::Waiting => {
+                State::Waiting(how) => {
+                    // Nobody listens to some calls.
+                    let _ = troubles.send(self.restarted(&how));
                     self.change_until(&mut state, end, None, &reason).await?;
                     continue;
                 }
@@ -383,6 +390,15 @@ impl Slot {
             log,
             exports,
         }
+    }
+
+    fn restarted(&self, how: &str) -> DeployError {
+        let log = self.item.log();
+        let message = format!(
+            "{how} before it was ready, and is started again; its log is {}",
+            log.display()
+        );
+        DeployError::transient("Run", "Ended", message)
     }
 
     fn not_ready(&self, reason: &str) -> DeployError {

@@ -25,8 +25,8 @@ pub(crate) type Notify = Arc<dyn Fn() + Send + Sync>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Running(Instance),
-    /// It ended, and is started again after a while.
-    Waiting,
+    /// It ended in this way, and is started again after a while.
+    Waiting(String),
     /// It ended as it should, and is not started again.
     Finished,
     /// It ended, and is not started again.
@@ -100,7 +100,7 @@ impl Supervisor {
     pub(crate) fn has_restarted(&self) -> bool {
         match &*self.state.borrow() {
             State::Running(instance) => instance.attempt != self.known.load(Ordering::Relaxed),
-            State::Waiting | State::Finished | State::GaveUp(_) => false,
+            State::Waiting(_) | State::Finished | State::GaveUp(_) => false,
         }
     }
 
@@ -162,7 +162,7 @@ impl Run {
                 Next::GaveUp(reason) => return self.give_up(reason),
                 Next::Again(wait) => {
                     failures += 1;
-                    self.sender.send_replace(State::Waiting);
+                    self.sender.send_replace(State::Waiting(how(ended)));
                     tracing::info!(
                         item = self.item.uid,
                         failures,
@@ -257,11 +257,7 @@ enum Next {
 
 /// What follows when a process has ended, after so many restarts in a row.
 fn decide(restart: Restart, ended: Ended, failures: u64) -> Next {
-    let how = match ended {
-        Ended::Unknown => "the process has ended".to_owned(),
-        Ended::Well => "the process has ended without an error".to_owned(),
-        Ended::Badly(status) => format!("the process has ended with {status}"),
-    };
+    let how = how(ended);
     match (restart.policy, ended) {
         (Policy::OnFailure | Policy::Never, Ended::Well) => Next::Finished,
         (Policy::Never, Ended::Unknown | Ended::Badly(_)) => Next::GaveUp(how),
@@ -278,6 +274,14 @@ fn decide(restart: Restart, ended: Ended, failures: u64) -> Next {
                     .min(restart.backoff_limit),
             )
         }
+    }
+}
+
+fn how(ended: Ended) -> String {
+    match ended {
+        Ended::Unknown => "the process has ended".to_owned(),
+        Ended::Well => "the process has ended without an error".to_owned(),
+        Ended::Badly(status) => format!("the process has ended with {status}"),
     }
 }
 

@@ -29,6 +29,7 @@ mod lifecycle;
 mod manifest_deployer;
 mod nested_example;
 mod operator_example;
+mod project;
 mod python_client;
 mod python_reconciler;
 mod readme;
@@ -39,6 +40,7 @@ mod verbs_apply;
 mod verbs_read;
 mod verbs_shell;
 mod verbs_work;
+mod why;
 
 /// A ConfigMap with one label and some data.
 fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {

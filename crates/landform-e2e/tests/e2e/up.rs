@@ -3,134 +3,32 @@
 //! The same project with and without a terminal: its installations are of the mock deployer, so nothing but
 //! Landform itself runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use landform_e2e::{Lines, landform, run};
-use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::assert_contains;
+use crate::project::{Installation, Project};
 
 /// A directory with two installations: `web` imports what `db` exports.
-struct Project {
-    home: TempDir,
-}
-
-fn installation(name: &str, imports: &[&str], exports: &[&str], value: &str) -> String {
-    let list = |names: &[&str]| -> String {
-        let names: Vec<_> = names
-            .iter()
-            .map(|name| format!("{{name: {name}, dataRef: {name}}}"))
-            .collect();
-        names.join(", ")
+fn pair() -> Project {
+    let project = Project::empty();
+    let links = "apiVersion: landform.dev/v1alpha1\nkind: Project\nmetadata: {name: pair}\n\
+                 spec:\n  links: [{name: Front page, url: 'http://127.0.0.1:9/'}]\n";
+    project.write("landform.yaml", links);
+    let db = Installation {
+        exports: &["address"],
+        value: "one",
+        ..Installation::default()
     };
-    let declared = |names: &[&str]| -> String {
-        let names: Vec<_> = names
-            .iter()
-            .map(|name| format!("{{name: {name}, type: data, schema: {{}}}}"))
-            .collect();
-        names.join(", ")
+    project.write("db.yaml", &db.named("db"));
+    let web = Installation {
+        imports: &["address"],
+        ..Installation::default()
     };
-    let results: String = exports
-        .iter()
-        .map(|name| format!("                {name}: {{{{ .values.deployitems.item.value }}}}\n"))
-        .collect();
-    format!(
-        r"apiVersion: landscaper.gardener.cloud/v1alpha1
-kind: Installation
-metadata:
-  name: {name}
-spec:
-  imports: {{data: [{}]}}
-  exports: {{data: [{}]}}
-  blueprint:
-    inline:
-      filesystem:
-        blueprint.yaml: |
-          apiVersion: landscaper.gardener.cloud/v1alpha1
-          kind: Blueprint
-          imports: [{}]
-          exports: [{}]
-          deployExecutions:
-          - name: items
-            type: GoTemplate
-            template: |
-              deployItems:
-              - name: item
-                type: landscaper.gardener.cloud/mock
-                config: {{export: {{value: {value}}}}}
-          exportExecutions:
-          - name: exports
-            type: GoTemplate
-            template: |
-              exports:
-{results}",
-        list(imports),
-        list(exports),
-        declared(imports),
-        declared(exports),
-    )
-}
-
-impl Project {
-    fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let project = Self { home };
-        std::fs::create_dir(project.directory()).unwrap();
-        let links = "apiVersion: landform.dev/v1alpha1\nkind: Project\nmetadata: {name: pair}\n\
-                     spec:\n  links: [{name: Front page, url: 'http://127.0.0.1:9/'}]\n";
-        project.write("landform.yaml", links);
-        project.write("db.yaml", &installation("db", &[], &["address"], "one"));
-        project.write("web.yaml", &installation("web", &["address"], &[], "page"));
-        project
-    }
-
-    fn directory(&self) -> PathBuf {
-        self.home.path().join("pair")
-    }
-
-    /// Saves as editors do: another file in its place.
-    fn write(&self, file: &str, text: &str) {
-        let hidden = self.directory().join(format!(".{file}.swp"));
-        std::fs::write(&hidden, text).unwrap();
-        std::fs::rename(hidden, self.directory().join(file)).unwrap();
-    }
-
-    fn edit(&self, file: &str, from: &str, to: &str) {
-        let text = std::fs::read_to_string(self.directory().join(file)).unwrap();
-        assert!(text.contains(from), "{text}");
-        self.write(file, &text.replace(from, to));
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(landform());
-        command
-            .args(arguments)
-            .current_dir(self.directory())
-            .env("HOME", self.home.path())
-            .env_remove("KUBECONFIG")
-            .env_remove("NO_COLOR");
-        command
-    }
-
-    fn up(&self, more: &[&str]) -> Lines {
-        let mut arguments = vec!["up", ".", "--listen", "127.0.0.1:0"];
-        arguments.extend(more);
-        Lines::of(&mut self.command(&arguments))
-    }
-
-    /// Runs `landform` beside the one that is up, and returns what it prints.
-    fn landform(&self, arguments: &[&str]) -> String {
-        let done = run(&mut self.command(arguments));
-        assert!(done.status.success(), "{}", done.report());
-        done.stdout
-    }
-
-    fn get(&self, object: &str) -> Value {
-        let text = self.landform(&["get", object, "-o", "json"]);
-        serde_json::from_str(&text).unwrap()
-    }
+    project.write("web.yaml", &web.named("web"));
+    project
 }
 
 fn kill_9(lines: &Lines) {
@@ -143,7 +41,7 @@ fn kill_9(lines: &Lines) {
 
 #[test]
 fn without_a_terminal_every_change_of_phase_is_a_line() {
-    let project = Project::new();
+    let project = pair();
     let mut up = project.up(&[]);
     up.expect(&[
         "landform ready: https://127.0.0.1:",
@@ -159,7 +57,7 @@ fn without_a_terminal_every_change_of_phase_is_a_line() {
     assert_contains(&projects, &["pair", "Synced"]);
 
     // An edit.
-    project.edit("db.yaml", "value: one", "value: two");
+    project.edit("db.yaml", "address: one", "address: two");
     up.expect(&["Installation/db  Succeeded → "]);
     up.expect(&["Everything is ready after "]);
     assert_eq!(project.get("dataobject/address")["data"], "two");
@@ -200,7 +98,7 @@ fn without_a_terminal_every_change_of_phase_is_a_line() {
 
 #[test]
 fn after_ctrl_c_and_kill_9_the_next_up_goes_on() {
-    let project = Project::new();
+    let project = pair();
     let mut first = project.up(&[]);
     first.expect(&["Watching the files"]);
     let uid = project.get("installation/db")["metadata"]["uid"].clone();
@@ -211,7 +109,7 @@ fn after_ctrl_c_and_kill_9_the_next_up_goes_on() {
     drop(first);
 
     // What was saved meanwhile is found.
-    project.edit("db.yaml", "value: one", "value: three");
+    project.edit("db.yaml", "address: one", "address: three");
     let ended = run(&mut project.command(&["up", ".", "--wait", "--timeout", "50s"]));
     assert!(ended.status.success(), "{}", ended.report());
     assert_contains(&ended.stdout, &["Everything is ready after "]);
@@ -227,7 +125,7 @@ fn after_ctrl_c_and_kill_9_the_next_up_goes_on() {
 
 #[test]
 fn wait_tells_the_root_causes_and_down_takes_everything_down() {
-    let project = Project::new();
+    let project = pair();
     project.edit(
         "web.yaml",
         "name: address, dataRef: address",
@@ -308,7 +206,7 @@ fn until(terminal: &mut std::process::Child, seen: &mut String, pieces: &[&str])
 #[test]
 fn in_a_terminal_a_tree_lives_and_ctrl_c_is_typed() {
     use std::io::Write as _;
-    let project = Project::new();
+    let project = pair();
     let mut terminal = in_terminal(&project, "up . --listen 127.0.0.1:0");
     let mut seen = String::new();
     until(
@@ -326,7 +224,7 @@ fn in_a_terminal_a_tree_lives_and_ctrl_c_is_typed() {
             "DeployItem/item",
         ],
     );
-    project.edit("db.yaml", "value: one", "value: two");
+    project.edit("db.yaml", "address: one", "address: two");
     until(&mut terminal, &mut seen, &["Everything is ready after"]);
     project.write("db.yaml", "a: [\n");
     until(&mut terminal, &mut seen, &["error: db.yaml:"]);

@@ -112,7 +112,12 @@ impl History {
             return;
         }
         changes.push_back(Change {
-            time: now.format(&Rfc3339).unwrap_or_default(),
+            // As statuses have it: nobody needs more than milliseconds.
+            time: now
+                .replace_nanosecond(u32::from(now.millisecond()) * 1_000_000)
+                .unwrap_or(now)
+                .format(&Rfc3339)
+                .unwrap_or_default(),
             from: before,
             to,
             message: message.unwrap_or_default().to_owned(),

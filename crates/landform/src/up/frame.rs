@@ -84,12 +84,8 @@ impl Row<'_> {
             let time = now.saturating_duration_since(self.known.since);
             rest = format!("  {}", span(time));
             if !sight.note.is_empty() {
-                let lead = if sight.tone == Tone::Bad {
-                    ""
-                } else {
-                    "waits for "
-                };
-                rest.push_str(&format!("  {lead}{}", sight.note.replace('\n', " ")));
+                rest.push_str("  ");
+                rest.push_str(&sight.note.replace('\n', " "));
             }
         }
         let used = 2 + title_width + 2 + sight.phase.chars().count();
@@ -231,7 +227,7 @@ mod tests {
             note: match tone {
                 Tone::Good => "",
                 Tone::Bad => "no such file",
-                Tone::Working | Tone::Waiting => "DataObject x: must exist",
+                Tone::Working | Tone::Waiting => "waits for DataObject x: must exist",
             }
             .into(),
             short_name: None,

@@ -124,13 +124,13 @@ fn note(object: &Value, tone: Tone) -> String {
         let reason = first["reason"].as_str()?;
         let of = &first["object"];
         Some(match (of["kind"].as_str(), of["name"].as_str()) {
-            (Some(kind), Some(name)) => format!("{kind} {name}: {reason}"),
-            _ => reason.to_owned(),
+            (Some(kind), Some(name)) => format!("waits for {kind} {name}: {reason}"),
+            _ => format!("waits: {reason}"),
         })
     };
     let blocked = || {
         let message = status["blockedBy"][0]["message"].as_str()?;
-        Some(message.to_owned())
+        Some(format!("blocked: {message}"))
     };
     let told = || status["message"].as_str().map(str::to_owned);
     match tone {
@@ -138,7 +138,7 @@ fn note(object: &Value, tone: Tone) -> String {
         Tone::Bad => error.map(str::to_owned).or_else(told).or_else(blocked),
         Tone::Waiting | Tone::Working => waits()
             .or_else(blocked)
-            .or_else(|| error.map(str::to_owned)),
+            .or_else(|| error.map(|error| format!("tries again: {error}"))),
     }
     .unwrap_or_default()
 }
@@ -197,7 +197,7 @@ mod tests {
             {"rule": "I14", "object": {"kind": "Installation", "name": "api"}, "reason": "must have Succeeded"},
         ]}));
         let note = Sight::of(&waits).unwrap().note;
-        assert_eq!(note, "Installation api: must have Succeeded");
+        assert_eq!(note, "waits for Installation api: must have Succeeded");
         let failed = object(json!({"phase": "Failed", "lastError": {"message": "no such file"}}));
         assert_eq!(Sight::of(&failed).unwrap().note, "no such file");
     }

@@ -108,9 +108,7 @@ pub(crate) fn span(time: Duration) -> String {
 pub(crate) fn line(change: &Change) -> String {
     let from = change.from.as_deref().unwrap_or("new");
     let to = change.to.as_deref().unwrap_or("gone");
-    let phases = if from == to {
-        to.to_owned()
-    } else if change.from.is_none() {
+    let phases = if from == to || change.from.is_none() {
         to.to_owned()
     } else {
         format!("{from} → {to}")
@@ -120,11 +118,10 @@ pub(crate) fn line(change: &Change) -> String {
     } else {
         String::new()
     };
-    let note = match (&change.note, change.tone) {
-        (note, _) if note.is_empty() => String::new(),
-        (note, Tone::Bad) => format!("  {note}"),
-        (note, Tone::Waiting | Tone::Working) => format!("  waits for {note}"),
-        (_, Tone::Good) => String::new(),
+    let note = if change.note.is_empty() {
+        String::new()
+    } else {
+        format!("  {}", change.note)
     };
     format!("{}  {phases}{after}{note}", change.title)
 }

@@ -14,7 +14,7 @@ use crate::local::{Group, Handle, Identity, Mark};
 use crate::process::ProcessDeployer;
 use crate::process::config::Configuration;
 use crate::process::record::{Instance, Record};
-use crate::process::rollout::{Report, Slot};
+use crate::process::rollout::{Report, Slot, Troubles};
 use crate::process::supervisor::Notify;
 use crate::{DeployError, Kept};
 
@@ -53,8 +53,18 @@ impl Bench {
     }
 
     pub(super) async fn try_deploy(&self, config: Value) -> Result<Report, DeployError> {
+        let (troubles, _) = mpsc::unbounded_channel();
+        self.try_deploy_telling(config, troubles).await
+    }
+
+    pub(super) async fn try_deploy_telling(
+        &self,
+        config: Value,
+        troubles: Troubles,
+    ) -> Result<Report, DeployError> {
         let configuration = Configuration::read(Some(&config))?;
-        let deployed = self.slot().deploy(configuration, self.notify()).await;
+        let slot = self.slot();
+        let deployed = slot.deploy(configuration, self.notify(), troubles).await;
         if let Err(error) = &deployed {
             assert!(!error.message.contains("canary"), "{}", error.message);
         }

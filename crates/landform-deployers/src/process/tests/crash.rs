@@ -32,7 +32,9 @@ async fn deploy_for_ever(data: &Path, uid: &str) {
     for number in 0.. {
         let configuration = Configuration::read(Some(&configuration(number))).unwrap();
         let slot = deployer.slot(uid).unwrap();
-        slot.deploy(configuration, Arc::new(|| {})).await.unwrap();
+        let (troubles, _) = tokio::sync::mpsc::unbounded_channel();
+        let deployed = slot.deploy(configuration, Arc::new(|| {}), troubles);
+        deployed.await.unwrap();
     }
 }
 

@@ -88,6 +88,27 @@ async fn on_failure_success_is_the_end() {
 }
 
 #[tokio::test]
+async fn one_that_ends_before_it_is_ready_is_told_while_it_is_tried_again() {
+    let bench = Bench::new();
+    let text = "test -e \"$HOME/once\" && exec sleep 1000; touch \"$HOME/once\"; exit 3";
+    let config = with(
+        script(text),
+        json!({
+            "restart": {"backoff": "50ms"},
+            "readiness": {"exec": {"command": ["test", "-e", "once"]}, "interval": "500ms"},
+        }),
+    );
+    let (troubles, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let report = bench.try_deploy_telling(config, troubles).await.unwrap();
+    assert!(report.instance.is_some());
+    let error = told.recv().await.unwrap();
+    assert!(!error.is_fatal());
+    let message = "the process has ended with exit status: 3 before it was ready, and is started again; its log is ";
+    assert!(error.message.starts_with(message), "{}", error.message);
+    bench.remove().await;
+}
+
+#[tokio::test]
 async fn one_that_is_never_restarted_fails_the_item() {
     let mut bench = Bench::new();
     let config = with(
