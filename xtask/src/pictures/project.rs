@@ -11,19 +11,25 @@ use crate::{Outcome, process, repository};
 const UP: &str = "landform up examples/shop";
 const PLAN: &str = "landform plan -f next.yaml";
 const WHY: &str = "landform why inst/shop-web";
+const DOWN: &str = "landform down examples/shop --yes";
 
 /// The pictures `up`, `plan` and `why`.
 pub(super) fn record(home: &Path) -> Outcome<Vec<(&'static str, Vec<Row>)>> {
-    let session = Session::new(home)?;
+    let session = Session::new(&home.join("well"))?;
     let up = session.up()?;
-    let mut running = session.keep_up()?;
-    let recorded = session.ask();
+    let mut running = session.keep_up("Watching the files")?;
+    let plan = session.plan();
     running.stop();
-    let down = session.shell("landform down examples/shop --yes");
-    let mut recorded = recorded?;
-    down?;
-    recorded.insert(0, ("up", up));
-    Ok(recorded)
+    session.shell(DOWN)?;
+
+    let session = Session::new(&home.join("broken"))?;
+    session.shell("sed -i 's/7401/80/' examples/shop/config.yaml")?;
+    let mut running = session.keep_up("Installation/shop-web  PendingDependencies")?;
+    session.shell("landform wait inst/shop-database --for=phase=Failed --timeout=30s")?;
+    let why = session.why();
+    running.stop();
+    session.shell(DOWN)?;
+    Ok(vec![("up", up), ("plan", plan?), ("why", why?)])
 }
 
 /// A directory with the example in it.
@@ -131,8 +137,8 @@ impl Session {
         Ok(rows)
     }
 
-    /// The project, kept up without a terminal.
-    fn keep_up(&self) -> Outcome<Running> {
+    /// The project, kept up without a terminal, once it has said a line.
+    fn keep_up(&self, line: &str) -> Outcome<Running> {
         let mut child = self
             .command("sh")
             .args(["-c", &format!("exec {UP}")])
@@ -144,30 +150,29 @@ impl Session {
         let stdout = child.stdout.take().ok_or("no output")?;
         let running = Running(child);
         let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
-        if !lines.any(|line| line.starts_with("Watching the files")) {
-            return Err(format!("`{UP}` ended before all was well"));
+        if !lines.any(|said| said.starts_with(line)) {
+            return Err(format!("`{UP}` ended before it said {line:?}"));
         }
         // Nobody reads on; what is written later must not stop it.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(running)
     }
 
-    fn ask(&self) -> Outcome<Vec<(&'static str, Vec<Row>)>> {
+    fn plan(&self) -> Outcome<Vec<Row>> {
         self.shell("sed 's/7401/7411/' examples/shop/config.yaml > next.yaml")?;
-        let plan = self.in_terminal(PLAN)?;
-        self.shell("sed -i 's/7401/80/' examples/shop/config.yaml")?;
-        self.shell("landform wait inst/shop-database --for=phase=Failed --timeout=30s")?;
-        let why = self.in_terminal(WHY)?;
-        self.shell("sed -i 's/port: 80/port: 7401/' examples/shop/config.yaml")?;
-        let with_command = |command: &str, written: &str| {
-            let mut rows = show(&format!("$ {command}"));
-            rows.extend(show(written));
-            rows
-        };
-        Ok(vec![
-            ("plan", with_command(PLAN, &plan)),
-            ("why", with_command(WHY, &why)),
-        ])
+        self.asked(PLAN)
+    }
+
+    /// What somebody sees who asks about the page of a shop whose database can't be installed.
+    fn why(&self) -> Outcome<Vec<Row>> {
+        self.asked(WHY)
+    }
+
+    fn asked(&self, command: &str) -> Outcome<Vec<Row>> {
+        let written = self.in_terminal(command)?;
+        let mut rows = show(&format!("$ {command}"));
+        rows.extend(show(&written));
+        Ok(rows)
     }
 }
 

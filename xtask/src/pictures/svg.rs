@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::terminal::{Row, Style, text};
 
 /// The widest line; longer ones are broken.
-pub const COLUMNS: usize = 110;
+pub const COLUMNS: usize = 124;
 const CHARACTER: usize = 8;
 const LINE: usize = 20;
 const MARGIN: usize = 20;
@@ -47,12 +47,20 @@ pub fn svg(rows: &[Row]) -> String {
     out
 }
 
-/// A row in pieces that fit.
+/// A row in pieces that fit, broken between words where that is possible.
 fn pieces(row: &Row) -> Vec<&[(char, Style)]> {
-    if row.is_empty() {
-        return vec![&[]];
+    let mut pieces = Vec::new();
+    let mut rest = row.as_slice();
+    while rest.len() > COLUMNS {
+        let blank = rest[..COLUMNS].iter().rposition(|(one, _)| *one == ' ');
+        let cut = blank
+            .filter(|at| *at > COLUMNS / 2)
+            .map_or(COLUMNS, |at| at + 1);
+        pieces.push(&rest[..cut]);
+        rest = &rest[cut..];
     }
-    row.chunks(COLUMNS).collect()
+    pieces.push(rest);
+    pieces
 }
 
 /// Neighbours that look alike, with the column where they begin. Gaps of two and more part them, so that each

@@ -14,16 +14,19 @@ use crate::shop::Leftovers;
 /// How a README without an installed binary calls it.
 const FROM_SOURCE: &str = "cargo run --release --";
 
+/// The command of the example of an operator.
+const OPERATOR: &str = "command: [python3, notes.py]";
+
 /// An example in a home of its own, with ports that are free here.
 pub(crate) struct Example {
+    // Dropped before its directory goes: processes outlive their Landform.
+    _leftovers: Leftovers,
     home: TempDir,
     /// Commands are for this directory, relative to the home.
     directory: &'static str,
     /// What the page says, with the ports of this test.
     page: String,
     replaced: Vec<(String, String)>,
-    // Dropped after all else of the test: processes outlive their Landform.
-    _leftovers: Leftovers,
 }
 
 impl Example {
@@ -53,20 +56,17 @@ impl Example {
             };
             ((*word).to_owned(), own)
         });
-        let mut replaced: Vec<_> = pairs.collect();
-        let interpreter = format!("command: [{}, notes.py]", python().display());
-        replaced.push(("command: [python3, notes.py]".into(), interpreter));
+        let replaced = pairs.collect();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let page = std::fs::read_to_string(root.join(page)).unwrap();
         std::fs::create_dir_all(home.path().join("bin")).unwrap();
         symlink(landform(), home.path().join("bin/landform")).unwrap();
-        let _leftovers = Leftovers(home.path().to_path_buf());
         let mut example = Self {
+            _leftovers: Leftovers(home.path().to_path_buf()),
             home,
             directory: "",
             page: String::new(),
             replaced,
-            _leftovers,
         };
         example.page = example.localized(page);
         example.copy(
@@ -88,7 +88,13 @@ impl Example {
 
     fn localized(&self, text: String) -> String {
         let pairs = self.replaced.iter();
-        pairs.fold(text, |text, (written, own)| text.replace(written, own))
+        let text = pairs.fold(text, |text, (written, own)| text.replace(written, own));
+        // The operator's program needs the Python that has the client library.
+        if text.contains(OPERATOR) {
+            let own = format!("command: [{}, notes.py]", python().display());
+            return text.replace(OPERATOR, &own);
+        }
+        text
     }
 
     fn copy(&self, from: &Path, to: &Path) {

@@ -33,6 +33,7 @@ mod project;
 mod python_client;
 mod python_reconciler;
 mod readme;
+mod readme_page;
 mod shop;
 mod up;
 mod verbs_apply;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landform_e2e::{Lines, Server};
+use landform_e2e::{Lines, Server, run};
 
-use crate::assert_contains;
 use crate::example::Example;
+use crate::{assert_contains, readme};
 
 fn example(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python-reconciler");
@@ -53,6 +53,48 @@ fn recipes_are_a_project_as_the_readme_tells_it() {
     up.interrupt();
     assert!(up.finish().status.success());
     example.follow("Down");
+}
+
+#[test]
+fn recipes_are_reconciled_by_kubectl_as_the_readme_tells_it() {
+    let (_hook, url) = hook("0");
+    let server = Server::start();
+    if !server.kubectl_is_at_least(23) {
+        return;
+    }
+    let page = read("README.md");
+    let copy = server.home().join("recipes");
+    std::fs::create_dir_all(copy.join("hook")).unwrap();
+    for name in [
+        "definition.yaml",
+        "reconciler.yaml",
+        "recipes.yaml",
+        "hook/hook.py",
+    ] {
+        let text = read(name).replace("http://127.0.0.1:8765/", &url);
+        std::fs::write(copy.join(name), text).unwrap();
+    }
+    let follow = |section: &str| {
+        let script = readme::script(&page, section);
+        // The hook runs already.
+        let script = script.replace("python3 hook/hook.py\n", "");
+        let mut shell = server.client("sh");
+        let done = run(shell.current_dir(&copy).args(["-exc", &script]));
+        assert!(done.status.success(), "{section}: {}", done.report());
+        done.stdout
+    };
+    assert_contains(
+        &follow("With kubectl"),
+        &["recipes", "pizza", "1400", r#""flour":"500 g""#],
+    );
+    follow("Change what others use");
+    follow("Meddle");
+    let left = follow("Clean up");
+    let listed = left
+        .lines()
+        .any(|line| line.starts_with("shopping-list-pizza"));
+    assert!(!listed, "{left}");
+    assert_contains(&follow("Without a server"), &[r#""grams": 200"#]);
 }
 
 const LIST: &str = "shopping-list-pizza";

@@ -14,7 +14,7 @@ pub(crate) fn script(page: &str, section: &str) -> String {
 pub(crate) fn whole_script(page: &str, section: &str) -> String {
     let (_, rest) = page
         .split_once(&format!("## {section}\n"))
-        .unwrap_or_else(|| panic!("there is no section {section:?}"));
+        .expect("the page has a section of this title");
     let text = rest.split("\n## ").next().unwrap();
     let blocks = text.split("```sh\n").skip(1);
     let blocks = blocks.map(|block| block.split("```").next().unwrap());
