@@ -111,11 +111,12 @@ async fn first_objects(
 
     let mut times = Vec::new();
     for round in 1..=rounds {
+        let wanted = round.to_string();
         let saved = Instant::now();
         save(&project, round % files, round)?;
         loop {
             let event = events.next().await?;
-            if event["object"]["data"]["round"] == round.to_string() {
+            if event["object"]["data"]["round"].as_str() == Some(&wanted) {
                 break;
             }
         }

@@ -1,5 +1,6 @@
 //! Real clients against the real binary; see the harness in `src/` for how.
 #![expect(
+    clippy::panic,
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "a helper fails the test it helps"

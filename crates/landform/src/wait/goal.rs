@@ -180,7 +180,10 @@ fn phase(object: &Value, wanted: &str) -> Standing {
     let status = &object["status"];
     let phase = status["phase"].as_str().unwrap_or_default();
     // A phase counts for what was asked last: the status may be about another spec, or a request be open.
-    let observed = status["observedGeneration"].as_i64();
+    // What fails before anything was made of it has been seen to fail.
+    let observed = status["observedGeneration"]
+        .as_i64()
+        .max(status["endedGeneration"].as_i64());
     let generation = object["metadata"]["generation"].as_i64();
     let is_old = observed.is_some_and(|observed| generation.is_some_and(|now| observed < now))
         || object["metadata"]["annotations"][OPERATION].is_string();
