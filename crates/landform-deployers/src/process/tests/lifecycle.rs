@@ -90,12 +90,12 @@ async fn on_failure_success_is_the_end() {
 #[tokio::test]
 async fn one_that_ends_before_it_is_ready_is_told_while_it_is_tried_again() {
     let bench = Bench::new();
-    let text = "test -e \"$HOME/once\" && exec sleep 1000; touch \"$HOME/once\"; exit 3";
+    let text = "test -e once && { echo up; exec sleep 1000; }; touch once; exit 3";
     let config = with(
         script(text),
         json!({
             "restart": {"backoff": "50ms"},
-            "readiness": {"exec": {"command": ["test", "-e", "once"]}, "interval": "500ms"},
+            "readiness": {"log": {"pattern": "^up$"}},
         }),
     );
     let (troubles, mut told) = tokio::sync::mpsc::unbounded_channel();
