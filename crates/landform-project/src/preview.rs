@@ -58,31 +58,21 @@ pub async fn preview(
     let resolved = resolve(project, &reading, &served, &homes);
     // Nobody saves files at this moment: what is missing is missing.
     let missed: BTreeMap<_, _> = there.keys().map(|id| (id.clone(), 0)).collect();
-    let decision = decide(&Observed {
-        wanted: &resolved.wanted,
-        live: &there,
-        said: &BTreeMap::new(),
-        is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
-        missed: &missed,
-        approved: None,
-        agreed: &there
-            .values()
-            .map(|live| live.uid.clone())
-            .collect::<BTreeSet<_>>(),
-        now_ms: GRACE_MS * 2,
-    });
-    let held = decide(&Observed {
-        wanted: &resolved.wanted,
-        live: &there,
-        said: &BTreeMap::new(),
-        is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
-        missed: &missed,
-        approved: None,
-        agreed: &BTreeSet::new(),
-        now_ms: GRACE_MS * 2,
-    })
-    .held
-    .is_some();
+    let decided = |agreed: &BTreeSet<String>| {
+        decide(&Observed {
+            wanted: &resolved.wanted,
+            live: &there,
+            said: &BTreeMap::new(),
+            is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
+            missed: &missed,
+            approved: None,
+            agreed,
+            now_ms: GRACE_MS * 2,
+        })
+    };
+    let held = decided(&BTreeSet::new()).held.is_some();
+    // What would happen with everybody's consent.
+    let decision = decided(&there.values().map(|live| live.uid.clone()).collect());
     let versions: BTreeMap<_, _> = kinds
         .all(client)
         .await?
