@@ -10,7 +10,7 @@ use crate::disk::Machine;
 use crate::landscape::shapes;
 use crate::lines::Lines;
 use crate::process::Others;
-use crate::report::{Figure, Goal, with_introduced_section};
+use crate::report::{Figure, Goal, table, with_introduced_section};
 use crate::server::Server;
 
 /// What to measure and where.
@@ -52,12 +52,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Outcome {
     first_objects(&binary, dir.path(), files, rounds, &mut figures).await?;
     explanations(&binary, dir.path(), installations, rounds, &mut figures).await?;
 
-    let mut text =
-        String::from("| figure | goal | reached | verdict |\n| --- | --- | --- | --- |\n");
-    for figure in &figures {
-        text.push_str(&figure.line());
-        text.push('\n');
-    }
+    let mut text = table(&figures);
     text.push_str(&format!(
         "\n- Machine: {} cores, {}. Other processes took {:.0} % of the cores' time during the run.\n",
         machine.cores,

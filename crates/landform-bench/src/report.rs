@@ -56,6 +56,17 @@ impl Figure {
     }
 }
 
+/// Figures beside their goals.
+pub(crate) fn table(figures: &[Figure]) -> String {
+    let mut text =
+        String::from("| figure | goal | reached | verdict |\n| --- | --- | --- | --- |\n");
+    for figure in figures {
+        text.push_str(&figure.line());
+        text.push('\n');
+    }
+    text
+}
+
 /// A document with one of its sections replaced, or added at its end.
 pub(crate) fn with_section(document: &str, title: &str, command: &str, text: &str) -> String {
     let introduction =

@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::keys;
 use landform_decide::execution::Item;
-use landform_decide::installation::{Child, ChildKind};
+use landform_decide::installation::{Child, ChildKind, Dependency};
 use parking_lot::RwLock;
 
 use super::facts::{self, Facts, Given, GivenKind, TargetList};
@@ -189,13 +189,14 @@ impl Index {
         items.map(|(object, _)| object.clone()).collect()
     }
 
-    /// All installations from which these imports come, directly or not, but `own`.
+    /// The installations from which these imports come, directly or not, but `own`. What is behind one that isn't
+    /// ready is left out: that one waits for it itself. So if all of these are ready, all that there are are.
     pub(super) fn dependencies(
         &self,
         namespace: &str,
         own: &str,
         imports: &[Given],
-    ) -> BTreeMap<String, Facts> {
+    ) -> Vec<Dependency> {
         let maps = self.0.read();
         let mut found = BTreeMap::new();
         let mut queue: Vec<Given> = imports.to_vec();
@@ -207,12 +208,20 @@ impl Index {
                 }
                 let name = (namespace.to_owned(), exporter.clone());
                 if let Some(facts) = maps.installations.get(&name) {
-                    queue.extend(facts.imports.iter().cloned());
-                    found.insert(exporter.clone(), facts.clone());
+                    if facts.is_ready() {
+                        queue.extend(facts.imports.iter().cloned());
+                    }
+                    let dependency = Dependency {
+                        name: exporter.clone(),
+                        phase: facts.phase,
+                        up_to_date: facts.up_to_date,
+                        queued: facts.is_queued(),
+                    };
+                    found.insert(exporter.clone(), dependency);
                 }
             }
         }
-        found
+        found.into_values().collect()
     }
 }
 

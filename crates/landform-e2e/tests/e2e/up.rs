@@ -171,6 +171,27 @@ fn wait_tells_the_root_causes_and_down_takes_everything_down() {
     assert_contains(&elsewhere.stderr, &["there is no project in nowhere"]);
 }
 
+#[test]
+fn an_object_whose_hook_fails_is_not_ready() {
+    let project = Project::empty();
+    project.write(
+        "toys.yaml",
+        &crate::why::TOYS.replace("[sleep, \"600\"]", "[sh, -c, 'echo no paint >&2; exit 1']"),
+    );
+    let arguments = [
+        "up",
+        ".",
+        "--listen",
+        "127.0.0.1:0",
+        "--wait",
+        "--timeout",
+        "50s",
+    ];
+    let ended = run(&mut project.command(&arguments));
+    assert_eq!(ended.status.code(), Some(1), "{}", ended.report());
+    assert_contains(&ended.stdout, &["✗ Toy/car: ", "no paint"]);
+}
+
 /// `landform up` in a terminal of 100 columns and 30 lines: `script` makes one, and passes on what is typed.
 fn in_terminal(project: &Project, arguments: &str) -> std::process::Child {
     let line = format!(

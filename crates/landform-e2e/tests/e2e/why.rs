@@ -65,7 +65,8 @@ const PLAIN: Installation<'_> = Installation {
     target: None,
 };
 
-const TOYS: &str = r#"apiVersion: apiextensions.k8s.io/v1
+/// A kind whose hook hangs, and two objects of it.
+pub(crate) const TOYS: &str = r#"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: toys.toys.example.com}
 spec:

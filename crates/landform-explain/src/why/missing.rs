@@ -1,5 +1,6 @@
 //! An object that is waited for and doesn't exist: who could bring it, or which name was meant.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landform_api::landscaper::{keys, names};
@@ -28,37 +29,69 @@ pub(super) fn can_be_exported(kind: &str) -> bool {
     place(kind).is_some()
 }
 
-/// Looks for a missing object among what the installations of its namespace export.
-pub(super) fn origin(kind: &str, name: &str, installations: &[Arc<Value>]) -> Origin {
-    let mut origin = Origin::default();
-    let Some((list, field)) = place(kind) else {
-        return origin;
-    };
-    let mut nearest = usize::MAX;
-    for installation in installations {
-        let exporter = installation["metadata"]["name"]
-            .as_str()
-            .unwrap_or_default();
-        let parent = installation["metadata"]["labels"][keys::ENCOMPASSED_BY].as_str();
-        let context = parent.map(names::installation_context);
-        let exports = installation["spec"]["exports"][list].as_array();
-        let exported = exports
-            .into_iter()
-            .flatten()
-            .filter_map(|export| export[field].as_str());
-        for key in exported {
-            if names::data_name(context.as_deref(), key) == name {
-                origin.exporters.push(exporter.to_owned());
-            } else if context.is_none() {
-                let distance = distance(key, name);
-                if distance < nearest && distance <= tolerated(name) {
-                    nearest = distance;
-                    origin.similar = Some((key.to_owned(), exporter.to_owned()));
+/// What the installations of a namespace export. Made once: in a long chain every link may miss something.
+#[derive(Debug, Default)]
+pub(super) struct Exports {
+    /// Exporters, by kind and name of the object.
+    exporters: BTreeMap<(&'static str, String), Vec<String>>,
+    /// Names that people gave at the root: kind, name, exporter.
+    given: Vec<(&'static str, String, String)>,
+}
+
+impl Exports {
+    pub(super) fn of(installations: &[Arc<Value>]) -> Self {
+        let mut all = Self::default();
+        for installation in installations {
+            let exporter = installation["metadata"]["name"]
+                .as_str()
+                .unwrap_or_default();
+            let parent = installation["metadata"]["labels"][keys::ENCOMPASSED_BY].as_str();
+            let context = parent.map(names::installation_context);
+            for kind in ["DataObject", "Target"] {
+                let Some((list, field)) = place(kind) else {
+                    continue;
+                };
+                let exports = installation["spec"]["exports"][list].as_array();
+                let exported = exports
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|export| export[field].as_str());
+                for key in exported {
+                    let name = names::data_name(context.as_deref(), key);
+                    let exporters = all.exporters.entry((kind, name)).or_default();
+                    exporters.push(exporter.to_owned());
+                    if context.is_none() {
+                        all.given.push((kind, key.to_owned(), exporter.to_owned()));
+                    }
                 }
             }
         }
+        all
     }
-    origin
+
+    /// Who exports a missing object; else which name was perhaps meant.
+    pub(super) fn origin(&self, kind: &str, name: &str) -> Origin {
+        let kind = match kind {
+            "DataObject" => "DataObject",
+            "Target" => "Target",
+            _ => return Origin::default(),
+        };
+        if let Some(exporters) = self.exporters.get(&(kind, name.to_owned())) {
+            return Origin {
+                exporters: exporters.clone(),
+                similar: None,
+            };
+        }
+        let given = self.given.iter().filter(|(of, ..)| *of == kind);
+        let near = given
+            .map(|(_, key, exporter)| (distance(key, name), key, exporter))
+            .filter(|(distance, ..)| *distance <= tolerated(name))
+            .min_by_key(|(distance, ..)| *distance);
+        Origin {
+            exporters: Vec::new(),
+            similar: near.map(|(_, key, exporter)| (key.clone(), exporter.clone())),
+        }
+    }
 }
 
 /// So many letters may differ in a name that was probably meant.
@@ -125,13 +158,14 @@ mod tests {
             exporter("db", None, "db-url"),
             exporter("sub", Some("top"), "port"),
         ];
-        assert_eq!(origin("DataObject", "db-url", &all).exporters, ["db"]);
+        let all = Exports::of(&all);
+        assert_eq!(all.origin("DataObject", "db-url").exporters, ["db"]);
         let hashed = names::data_name(Some("Inst.top"), "port");
-        assert_eq!(origin("DataObject", &hashed, &all).exporters, ["sub"]);
-        let near = origin("DataObject", "db-urL", &all);
+        assert_eq!(all.origin("DataObject", &hashed).exporters, ["sub"]);
+        let near = all.origin("DataObject", "db-urL");
         assert_eq!(near.similar, Some(("db-url".into(), "db".into())));
         assert!(near.exporters.is_empty());
-        assert_eq!(origin("DataObject", "port", &all), Origin::default());
-        assert_eq!(origin("Target", "db-url", &all), Origin::default());
+        assert_eq!(all.origin("DataObject", "port"), Origin::default());
+        assert_eq!(all.origin("Target", "db-url"), Origin::default());
     }
 }

@@ -34,6 +34,7 @@ pub async fn explain(reader: &dyn Reader, object: &ObjectRef) -> Result<Why, Rea
         queue: VecDeque::new(),
         roots: Vec::new(),
         waited_for: Vec::new(),
+        exports: BTreeMap::new(),
         cut_off: false,
     };
     walk.enter(object.clone());
@@ -55,6 +56,8 @@ struct Walk<'a> {
     roots: Vec<Root>,
     /// Links that are well, or whose state says nothing about why they are waited for.
     waited_for: Vec<usize>,
+    /// What installations export, by namespace.
+    exports: BTreeMap<String, missing::Exports>,
     cut_off: bool,
 }
 
@@ -204,8 +207,15 @@ impl Walk<'_> {
         }
         let mut origin = missing::Origin::default();
         if let Some(kind) = object::known("Installation").filter(|_| exportable) {
-            let installations = self.cache.list(&kind, &name.namespace).await?;
-            origin = missing::origin(&name.kind, &name.name, &installations);
+            if !self.exports.contains_key(&name.namespace) {
+                let installations = self.cache.list(&kind, &name.namespace).await?;
+                let exports = missing::Exports::of(&installations);
+                self.exports.insert(name.namespace.clone(), exports);
+            }
+            let exports = self.exports.get(&name.namespace);
+            origin = exports
+                .map(|exports| exports.origin(&name.kind, &name.name))
+                .unwrap_or_default();
         }
         for exporter in &origin.exporters {
             if let Some(object) = ObjectRef::known("Installation", &name.namespace, exporter) {

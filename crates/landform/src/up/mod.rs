@@ -197,6 +197,8 @@ struct Shown {
     directory: PathBuf,
     begun: Instant,
     problems: Vec<ProjectProblem>,
+    /// What was told of objects without a phase.
+    others: Vec<String>,
     /// Whether it was said that all is well, and nothing has happened since.
     said_well: bool,
 }
@@ -210,6 +212,7 @@ impl Shown {
             directory: home.directory.clone(),
             begun,
             problems: Vec::new(),
+            others: Vec::new(),
             said_well: false,
         }
     }
@@ -294,6 +297,16 @@ impl Shown {
         self.screen.draw(&lines);
     }
 
+    /// Troubles of objects without a phase, each told once.
+    fn tell_others(&mut self, troubles: Vec<String>) {
+        for trouble in &troubles {
+            if !self.others.contains(trouble) {
+                self.screen.say(&format!("✗ {trouble}"));
+            }
+        }
+        self.others = troubles;
+    }
+
     fn tell_well(&mut self) {
         if self.said_well {
             return;
@@ -329,11 +342,23 @@ async fn tell(
                 None => return Err("the server has stopped".into()),
             },
             _ = tick.tick() => {
-                if !shown.said_well {
-                    shown.draw();
+                if shown.said_well {
+                    // Nothing has happened since; the next news is awaited above.
+                    continue;
                 }
+                shown.draw();
                 let quiet = follower.is_complete() && is_quiet(running.engine(), project).await?;
-                if quiet && shown.state.is_well() {
+                let troubles = if quiet && shown.state.is_well() {
+                    troubles_of_others(running.engine()).await?
+                } else {
+                    Vec::new()
+                };
+                if !troubles.is_empty() {
+                    shown.tell_others(troubles);
+                    if wait {
+                        return Ok(End::Stuck);
+                    }
+                } else if quiet && shown.state.is_well() {
                     shown.tell_well();
                     if wait {
                         return Ok(End::Well);
@@ -352,6 +377,26 @@ async fn tell(
     }
 }
 
+/// What went wrong with objects that have no phase: those of kinds that hooks reconcile.
+async fn troubles_of_others(engine: Option<&Engine>) -> Result<Vec<String>, AnyError> {
+    let Some(engine) = engine else {
+        return Ok(Vec::new());
+    };
+    let everything = Filter {
+        limit: usize::MAX,
+        ..Filter::default()
+    };
+    let (objects, _) = engine.objects(everything).await?;
+    let failed = objects.into_iter().filter_map(|found| {
+        let error = found.last_error?;
+        Some(format!(
+            "{}/{}: {error}",
+            found.object.kind, found.object.name
+        ))
+    });
+    Ok(failed.collect())
+}
+
 /// Whether the project was read in this process and nothing is being done any more.
 async fn is_quiet(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError> {
     let Some(engine) = engine else {
@@ -362,11 +407,9 @@ async fn is_quiet(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError>
         kind: project::KIND.to_owned(),
     };
     let key = Key::new(std::sync::Arc::new(kind), "", name);
-    let finished = engine.trace(Some(key), 20).await?;
-    let finished = finished
-        .iter()
-        .any(|entry| matches!(entry.event, landform_engine::TraceEvent::Finished { .. }));
-    if !finished || engine.summary().await?.running > 0 {
+    // Everything is run once after a start, so what is idle has been read.
+    let project = engine.object(key).await?;
+    if project.is_none_or(|project| project.state != Standing::Idle) {
         return Ok(false);
     }
     for state in [Standing::Running, Standing::Pending, Standing::Cancelling] {

@@ -175,18 +175,8 @@ impl Around<'_> {
     }
 
     fn dependencies(&self) -> Vec<Dependency> {
-        let found = self
-            .index
-            .dependencies(self.namespace, self.own, &self.facts.imports);
-        let found = found.into_iter();
-        found
-            .map(|(name, facts)| Dependency {
-                name,
-                phase: facts.phase,
-                up_to_date: facts.up_to_date,
-                queued: facts.is_queued(),
-            })
-            .collect()
+        let imports = &self.facts.imports;
+        self.index.dependencies(self.namespace, self.own, imports)
     }
 
     fn importers(&self) -> Vec<Importer> {
