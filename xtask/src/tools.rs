@@ -22,6 +22,8 @@ pub fn prepare() -> Outcome<Vec<(&'static str, OsString)>> {
     let kubectl = program("kubectl", "kubernetes-client")?;
     // The README of an example asks its processes with it.
     program("curl", "curl")?;
+    // Terminals for tests of what people see.
+    program("script", "bsdutils")?;
     let etcd = etcd()?;
     let python = python()?;
     Ok(vec![
