@@ -110,6 +110,13 @@ async fn up(args: &UpArgs, home: &Home, timeout: Option<Duration>) -> Result<Exi
     };
     let code = match end {
         End::Well => ExitCode::SUCCESS,
+        End::TakenDown => {
+            shown.screen.draw(&[]);
+            shown
+                .screen
+                .say("The project was taken down; there is nothing left to look after.");
+            ExitCode::SUCCESS
+        }
         End::Told => {
             shown.screen.keep();
             let text = format!(
@@ -148,6 +155,8 @@ enum End {
     TimedOut,
     /// Somebody wants it to stop.
     Told,
+    /// Somebody has taken the project down.
+    TakenDown,
 }
 
 /// Starts the server on the project's own data.
@@ -199,6 +208,8 @@ struct Shown {
     problems: Vec<ProjectProblem>,
     /// What was told of objects without a phase.
     others: Vec<String>,
+    /// Whether somebody has deleted the project, and all of it is gone.
+    taken_down: bool,
     /// Whether it was said that all is well, and nothing has happened since.
     said_well: bool,
 }
@@ -213,6 +224,7 @@ impl Shown {
             begun,
             problems: Vec::new(),
             others: Vec::new(),
+            taken_down: false,
             said_well: false,
         }
     }
@@ -229,6 +241,9 @@ impl Shown {
             }
         };
         let Some(change) = change else { return };
+        if change.to.is_none() && change.title == format!("{}/{}", project::KIND, self.project) {
+            self.taken_down = true;
+        }
         if self.said_well {
             // A new round: the clock of the heading begins anew.
             self.said_well = false;
@@ -338,7 +353,12 @@ async fn tell(
     loop {
         tokio::select! {
             news = follower.next() => match news {
-                Some(news) => shown.take(news),
+                Some(news) => {
+                    shown.take(news);
+                    if shown.taken_down {
+                        return Ok(End::TakenDown);
+                    }
+                }
                 None => return Err("the server has stopped".into()),
             },
             _ = tick.tick() => {
