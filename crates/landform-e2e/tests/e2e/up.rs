@@ -146,6 +146,23 @@ fn wait_tells_the_root_causes_and_down_takes_everything_down() {
     assert_eq!(ended.status.code(), Some(1), "{}", ended.report());
     assert_contains(&ended.stdout, &["Installation/web", "adress", "→ "]);
 
+    // A problem of the last time that is mended is not told again.
+    project.write("wrong.yaml", "a: [\n");
+    let arguments = [
+        "up",
+        ".",
+        "--listen",
+        "127.0.0.1:0",
+        "--wait",
+        "--timeout",
+        "2s",
+    ];
+    let wrong = run(&mut project.command(&arguments));
+    assert_contains(&wrong.stdout, &["error: wrong.yaml:"]);
+    std::fs::remove_file(project.directory().join("wrong.yaml")).unwrap();
+    let mended = run(&mut project.command(&arguments));
+    assert!(!mended.stdout.contains("wrong.yaml"), "{}", mended.report());
+
     let preview = run(&mut project.command(&["down", ".", "--dry-run"]));
     assert_contains(
         &preview.stdout,

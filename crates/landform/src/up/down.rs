@@ -9,14 +9,14 @@ use clap::Args;
 use http::Request;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
-use landform_api::project::{GROUP, LABEL_PROJECT, VERSION};
+use landform_api::project::LABEL_PROJECT;
 use landform_project::apply::Kinds;
 use serde_json::{Value, json};
 
 use super::follow::{self, Follower, News};
 use super::home::Home;
 use super::state::span;
-use super::{REDRAW, Shown, causes, start};
+use super::{REDRAW, Shown, causes, path_of, start};
 use crate::client::{get, plain};
 use crate::confirm::confirmed;
 use crate::serve::Running;
@@ -102,7 +102,7 @@ async fn take_down(
     timeout: Duration,
 ) -> Result<ExitCode, AnyError> {
     let name = home.project_name();
-    let path = format!("/apis/{GROUP}/{VERSION}/projects/{name}");
+    let path = path_of(&name);
     let Some(project) = get(client, &path).await? else {
         println!("There is no project {name} here: nothing to take down.");
         return Ok(ExitCode::SUCCESS);
@@ -125,6 +125,7 @@ async fn take_down(
     let request = request.body(options.to_string().into_bytes())?;
     client.request::<Value>(request).await.map_err(plain)?;
     let mut shown = Shown::new(home, Instant::now());
+    shown.is_read = true;
     let gone = until_gone(&mut shown, client, uid);
     match tokio::time::timeout(timeout, gone).await {
         Ok(result) => result?,

@@ -2,13 +2,14 @@
 //!
 //! Reading order: `sight.rs` reads one object, `state.rs` knows all of them and what changed, `frame.rs` draws
 //! them as a tree, `screen.rs` puts that on a terminal, `follow.rs` watches. This file starts the server and
-//! tells how it goes; `home.rs` is where a project's data is; `down.rs` takes everything down again.
+//! tells how it goes; `home.rs` is where a project's data is, `problem.rs` and `causes.rs` tell what is wrong; `down.rs` takes everything down again.
 
 mod causes;
 mod down;
 mod follow;
 mod frame;
 mod home;
+mod problem;
 mod screen;
 mod sight;
 mod state;
@@ -34,6 +35,7 @@ use self::follow::{Follower, News};
 use self::frame::{Heading, frame};
 use self::home::Home;
 pub(crate) use self::home::project_name;
+pub(crate) use self::problem::problem_lines;
 use self::screen::Screen;
 use self::sight::{Sight, Tone};
 use self::state::{State, line, span};
@@ -173,11 +175,20 @@ async fn start(home: &Home, listen: Option<SocketAddr>) -> Result<Running, AnyEr
     .map_err(|error| home.in_use(error))
 }
 
+/// Where a project's object is.
+fn path_of(name: &str) -> String {
+    format!(
+        "/apis/{}/{}/projects/{name}",
+        project::GROUP,
+        project::VERSION
+    )
+}
+
 /// Writes the object that stands for the directory; returns its name.
 async fn declare(client: &Client, home: &Home) -> Result<String, AnyError> {
     let name = home.project_name();
     let all = format!("/apis/{}/{}/projects", project::GROUP, project::VERSION);
-    let one = format!("{all}/{name}");
+    let one = path_of(&name);
     let spec = json!({"directory": home.directory});
     let request = match get(client, &one).await? {
         Some(found) if found["spec"]["directory"] == spec["directory"] => return Ok(name),
@@ -208,6 +219,8 @@ struct Shown {
     problems: Vec<ProjectProblem>,
     /// What was told of objects without a phase.
     others: Vec<String>,
+    /// Whether the project was read in this process.
+    is_read: bool,
     /// Whether somebody has deleted the project, and all of it is gone.
     taken_down: bool,
     /// Whether it was said that all is well, and nothing has happened since.
@@ -224,6 +237,7 @@ impl Shown {
             begun,
             problems: Vec::new(),
             others: Vec::new(),
+            is_read: false,
             taken_down: false,
             said_well: false,
         }
@@ -235,6 +249,8 @@ impl Shown {
         let change = match news {
             News::Listed => None,
             News::Gone(uid) => self.state.gone(&uid, now),
+            // What it said at the end of the last time is not news.
+            News::Seen(object) if object["kind"] == project::KIND && !self.is_read => None,
             News::Seen(object) => {
                 self.tell_problems(&object);
                 Sight::of(&object).and_then(|sight| self.state.seen(sight, now))
@@ -367,7 +383,12 @@ async fn tell(
                     continue;
                 }
                 shown.draw();
-                let quiet = follower.is_complete() && is_quiet(running.engine(), project).await?;
+                if !shown.is_read && is_read(running.engine(), project).await? {
+                    shown.is_read = true;
+                    let found = get(&running.client(), &path_of(project)).await?;
+                    found.into_iter().for_each(|found| shown.take(News::Seen(found)));
+                }
+                let quiet = shown.is_read && follower.is_complete() && is_quiet(running.engine()).await?;
                 let troubles = if quiet && shown.state.is_well() {
                     troubles_of_others(running.engine()).await?
                 } else {
@@ -417,8 +438,8 @@ async fn troubles_of_others(engine: Option<&Engine>) -> Result<Vec<String>, AnyE
     Ok(failed.collect())
 }
 
-/// Whether the project was read in this process and nothing is being done any more.
-async fn is_quiet(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError> {
+/// Whether the project was read in this process. Everything is run once after a start, so what is idle was read.
+async fn is_read(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError> {
     let Some(engine) = engine else {
         return Ok(true);
     };
@@ -427,11 +448,15 @@ async fn is_quiet(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError>
         kind: project::KIND.to_owned(),
     };
     let key = Key::new(std::sync::Arc::new(kind), "", name);
-    // Everything is run once after a start, so what is idle has been read.
     let project = engine.object(key).await?;
-    if project.is_none_or(|project| project.state != Standing::Idle) {
-        return Ok(false);
-    }
+    Ok(project.is_some_and(|project| project.state == Standing::Idle))
+}
+
+/// Whether nothing is being done any more.
+async fn is_quiet(engine: Option<&Engine>) -> Result<bool, AnyError> {
+    let Some(engine) = engine else {
+        return Ok(true);
+    };
     for state in [Standing::Running, Standing::Pending, Standing::Cancelling] {
         let filter = Filter {
             state: Some(state),
@@ -443,62 +468,4 @@ async fn is_quiet(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError>
         }
     }
     Ok(true)
-}
-
-/// A problem as people look for it in an editor.
-pub(crate) fn problem_lines(problem: &ProjectProblem) -> Vec<String> {
-    let ProjectProblem {
-        file,
-        line,
-        column,
-        excerpt,
-        message,
-    } = problem;
-    let place = match (line, column) {
-        (0, _) => file.clone(),
-        (line, 0) => format!("{file}:{line}"),
-        (line, column) => format!("{file}:{line}:{column}"),
-    };
-    let mut lines = vec![format!("error: {place}: {message}")];
-    if !excerpt.is_empty() && *line > 0 {
-        let number = line.to_string();
-        lines.push(format!("  {number} | {excerpt}"));
-        if *column > 0 {
-            let margin = " ".repeat(number.len() + 2);
-            let indent = " ".repeat(column.saturating_sub(1));
-            lines.push(format!("{margin} | {indent}^"));
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_problem_shows_its_place_and_the_line_itself() {
-        let problem = ProjectProblem {
-            file: "db.yaml".into(),
-            line: 12,
-            column: 3,
-            excerpt: "  port: [1".into(),
-            message: "the list has no end".into(),
-        };
-        let lines = problem_lines(&problem);
-        assert_eq!(
-            lines,
-            [
-                "error: db.yaml:12:3: the list has no end",
-                "  12 |   port: [1",
-                "     |   ^",
-            ]
-        );
-        let whole = ProjectProblem {
-            file: "x.yaml".into(),
-            message: "can't be read".into(),
-            ..ProjectProblem::default()
-        };
-        assert_eq!(problem_lines(&whole), ["error: x.yaml: can't be read"]);
-    }
 }

@@ -3,9 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use super::frame::Look;
-
-/// Without a known size, as large as terminals were for long.
-const USUAL: (usize, usize) = (80, 24);
+use crate::output::live::{height, width};
 
 /// Where `landform up` writes: a terminal with a live part, or plain lines.
 pub(crate) struct Screen {
@@ -32,10 +30,9 @@ impl Screen {
     }
 
     pub(crate) fn look(&self) -> Look {
-        let (width, height) = size().unwrap_or(USUAL);
         Look {
-            width,
-            height,
+            width: width(),
+            height: height(),
             colours: self.colours,
         }
     }
@@ -78,11 +75,4 @@ impl Screen {
 fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// Columns and rows of the terminal.
-fn size() -> Option<(usize, usize)> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    let (width, height) = (usize::from(size.ws_col), usize::from(size.ws_row));
-    (width > 0 && height > 0).then_some((width, height))
 }
