@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::command::CommandHook;
+use super::connect::Dial;
 use super::http_hook::HttpHook;
 use super::spec::HookSpec;
 use landform_api::duration;
@@ -36,13 +37,13 @@ pub(crate) enum CallError {
 }
 
 impl Hook {
-    /// Reads who is called.
+    /// Reads who is called; URLs by way of `dial`, if it is given.
     ///
     /// # Errors
     /// What is wrong with it; the schema has refused most of that before.
-    pub(crate) fn new(spec: &HookSpec) -> Result<Self, String> {
+    pub(crate) fn new(spec: &HookSpec, dial: Option<Dial>) -> Result<Self, String> {
         match (&spec.url, &spec.command) {
-            (Some(url), None) => HttpHook::new(url).map(Box::new).map(Self::Url),
+            (Some(url), None) => HttpHook::new(url, dial).map(Box::new).map(Self::Url),
             (None, Some(command)) => CommandHook::new(command).map(Self::Command),
             (None, None) | (Some(_), Some(_)) => {
                 Err("exactly one of hook.url and hook.command must be given".to_owned())

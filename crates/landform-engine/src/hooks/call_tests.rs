@@ -32,7 +32,7 @@ fn command(words: &[&str]) -> Hook {
         url: None,
         command: Some(command),
     };
-    Hook::new(&spec).unwrap()
+    Hook::new(&spec, None).unwrap()
 }
 
 fn shell(script: &str) -> Hook {
@@ -44,7 +44,7 @@ fn url(url: &str) -> Hook {
         url: Some(url.to_owned()),
         command: None,
     };
-    Hook::new(&spec).unwrap()
+    Hook::new(&spec, None).unwrap()
 }
 
 async fn call(hook: &Hook) -> Result<Bytes, CallError> {
@@ -74,7 +74,7 @@ fn exactly_one_hook_that_makes_sense() {
         (spec(None, Some(vec![""])), "names no program"),
     ];
     for (spec, expected) in table {
-        let problem = Hook::new(&spec).map(|_| ()).unwrap_err();
+        let problem = Hook::new(&spec, None).map(|_| ()).unwrap_err();
         assert!(problem.contains(expected), "{spec:?}: {problem}");
     }
 }

@@ -23,6 +23,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::claims::{self, Claim};
+use super::connect::Dial;
 use super::kinds::{self, Kinds};
 use super::reconciler::{Health, HookReconciler, finalizer, without_finalizer};
 use super::spec::{GROUP, KIND, ReconcilerSpec, ReconcilerStatus, reconciler_kind};
@@ -47,6 +48,10 @@ pub trait Registry: Send + Sync + 'static {
     fn unregister(&self, kind: GroupKind) -> BoxFuture<'_, Result<(), String>>;
     /// Asks for a run of an object.
     fn ask(&self, key: Key);
+    /// How the URLs of hooks are reached, if not by the network.
+    fn dial(&self) -> Option<Dial> {
+        None
+    }
 }
 
 /// Reconciles Reconcilers.
@@ -180,7 +185,13 @@ impl ReconcilerController {
     ) -> Result<Arc<Health>, String> {
         let (registry, key) = (self.registry.clone(), key_of(name));
         let health = Arc::new(Health::new(Arc::new(move || registry.ask(key.clone()))));
-        let reconciler = HookReconciler::new(name, spec.clone(), kinds.clone(), health.clone())?;
+        let reconciler = HookReconciler::new(
+            name,
+            spec.clone(),
+            kinds.clone(),
+            health.clone(),
+            self.registry.dial(),
+        )?;
         self.registry.register(Arc::new(reconciler)).await?;
         tracing::info!(reconciler = name, kind = %spec.of.name(), "a hook reconciles this kind from now on");
         let held = Held {

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::{self, Client, connect::HttpConnector};
+use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::TokioExecutor;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use super::call::{ANSWER_BYTES, CallError, too_long};
+use super::connect::{Connector, Dial};
 use super::protocol;
 use crate::reconciler::chain;
 
-pub(crate) type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub(crate) type HttpClient = Client<Connector, Full<Bytes>>;
 
 /// Posts requests to a URL.
 pub(crate) struct HttpHook {
@@ -25,7 +25,7 @@ pub(crate) struct HttpHook {
 }
 
 impl HttpHook {
-    pub(crate) fn new(url: &str) -> Result<Self, String> {
+    pub(crate) fn new(url: &str, dial: Option<Dial>) -> Result<Self, String> {
         let problem = |error: String| format!("hook.url {url:?}: {error}");
         let url: Uri = url
             .parse()
@@ -34,7 +34,10 @@ impl HttpHook {
         if !known || url.host().is_none_or(str::is_empty) {
             return Err(problem("must be an http or https URL".to_owned()));
         }
-        let client = client(&url).map_err(|error| problem(error.to_string()))?;
+        let client = match dial {
+            Some(dial) => through(Connector::Pipes(dial)),
+            None => client(&url).map_err(|error| problem(error.to_string()))?,
+        };
         Ok(Self { url, client })
     }
 
@@ -102,7 +105,11 @@ pub(crate) fn client(url: &Uri) -> Result<HttpClient, rustls::Error> {
         .https_or_http()
         .enable_http1()
         .build();
-    Ok(Client::builder(TokioExecutor::new()).build(connector))
+    Ok(through(Connector::Network(connector)))
+}
+
+fn through(connector: Connector) -> HttpClient {
+    Client::builder(TokioExecutor::new()).build(connector)
 }
 
 fn failed(error: legacy::Error) -> CallError {

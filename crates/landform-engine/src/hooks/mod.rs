@@ -2,7 +2,7 @@
 //!
 //! In reading order: `spec.rs` and `definition.rs` are the kind; `protocol.rs` is what is said to a hook
 //! and what it answers; `references.rs`, `three_way.rs` and `decide.rs` are the pure decisions; `call.rs`
-//! with `http_hook.rs` and `command.rs` makes one call; `children.rs` reads and writes children;
+//! with `http_hook.rs`, `connect.rs` and `command.rs` makes one call; `children.rs` reads and writes children;
 //! `reconciler.rs` puts a run together; `controller.rs` with `claims.rs`, `kinds.rs` and `status.rs`
 //! follows the Reconcilers themselves. `docs/reconcilers.md` is for those who write hooks.
 
@@ -10,6 +10,7 @@ mod call;
 mod children;
 mod claims;
 mod command;
+mod connect;
 mod controller;
 pub(crate) mod decide;
 mod definition;
@@ -22,6 +23,7 @@ mod spec;
 mod status;
 pub mod three_way;
 
+pub use connect::Dial;
 pub use controller::{ReconcilerController, Registry};
 pub use decide::{ANNOTATION_LAST_APPLIED, LABEL_OWNER};
 pub use definition::{DEFINITION, install};

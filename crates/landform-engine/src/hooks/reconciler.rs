@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::call::{CallError, Hook};
 use super::children;
+use super::connect::Dial;
 use super::decide::{self, Child, OwnedKind, Owner, Scope};
 use super::kinds::{Kinds, Served};
 use super::protocol::{self, Answer};
@@ -87,10 +88,11 @@ impl HookReconciler {
         spec: ReconcilerSpec,
         kinds: Kinds,
         health: Arc<Health>,
+        dial: Option<Dial>,
     ) -> Result<Self, String> {
         let refs = references::compile(&spec)
             .map_err(|(path, error)| format!("the path {path:?} can't be read {error}"))?;
-        let hook = Hook::new(&spec.hook)?;
+        let hook = Hook::new(&spec.hook, dial)?;
         let names = spec.owns.iter().map(super::spec::KindName::name);
         let owned = names.filter_map(|name| Some((name.clone(), kinds.get(&name)?.clone())));
         Ok(Self {
