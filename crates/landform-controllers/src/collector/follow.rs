@@ -8,6 +8,7 @@ use futures::StreamExt as _;
 use kube::Api;
 use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::runtime::WatchStreamExt as _;
+use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event, watcher};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -18,6 +19,11 @@ use super::state::Health;
 
 /// After a discovery that failed, the next one comes after this time.
 const DISCOVERY_RETRY: Duration = Duration::from_secs(1);
+/// The pause after the first failure of a kind, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(800);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Pauses begin anew when there was no failure for this time.
+const RECOVERED: Duration = Duration::from_secs(120);
 /// Lists come in pages of so many objects.
 const PAGE: u32 = 5_000;
 
@@ -83,7 +89,9 @@ impl Shared {
         let api: Api<PartialObjectMeta<DynamicObject>> =
             Api::all_with(self.client.clone(), &kind.resource);
         let config = watcher::Config::default().page_size(PAGE);
-        let mut changes = watcher(api, config).default_backoff().boxed();
+        let mut changes = watcher(api, config)
+            .backoff(ResetTimerBackoff::new(Pauses::of(id), RECOVERED))
+            .boxed();
         let is_definition = matches!(
             kind.resource.kind.as_str(),
             "CustomResourceDefinition" | "APIService"
@@ -152,6 +160,36 @@ impl Shared {
             );
             self.recorder.report_cycles(cycles::all(&state));
         }
+    }
+}
+
+/// The pauses between the failures of a kind: doubling. Kinds differ a little, so that they don't all come back at
+/// once, and not by chance, so that a simulation does the same twice.
+struct Pauses {
+    first: Duration,
+    next: Duration,
+}
+
+impl Pauses {
+    fn of(kind: KindId) -> Self {
+        let first = FIRST_PAUSE + Duration::from_millis(7) * u32::from(kind.0);
+        Self { first, next: first }
+    }
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = self.next.min(LONGEST_PAUSE);
+        self.next = pause * 2;
+        Some(pause)
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {
+        self.next = self.first;
     }
 }
 
