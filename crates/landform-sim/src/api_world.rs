@@ -26,7 +26,7 @@ use crate::end_state::objects;
 use crate::fault::Rates;
 use crate::process::Process;
 use crate::report::Report;
-use crate::simulation::{Action, Failure, Simulation, Template, World};
+use crate::simulation::{Action, Failure, RETRIES, Simulation, Template, World};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const BUCKET: &str = "configmaps";
@@ -99,6 +99,10 @@ impl World for ApiWorld {
             tokio::spawn(watch(client, self.sessions.clone()));
         }
         futures::future::ready(Ok(())).boxed()
+    }
+
+    fn patience(&self) -> Duration {
+        RETRIES
     }
 
     fn process_ended(&self) {
@@ -417,7 +421,7 @@ fn go_through(simulation: &mut Simulation<ApiWorld>) -> Result<(), Failure> {
         // Orphans whose owner went before they came are found by the next process.
         Action::Restart,
         Action::Rest,
-        Action::Silence(Duration::from_secs(2 * 3600)),
+        Action::Silence(Duration::from_secs(15 * 60)),
     ] {
         simulation.perform(&action)?;
     }

@@ -28,6 +28,8 @@ struct Inner {
     /// When it did, by tokio's clock.
     began: Option<Instant>,
     skew_ms: i64,
+    /// The farthest that the time of day ever was ahead.
+    farthest_ms: i64,
 }
 
 impl Inner {
@@ -62,12 +64,22 @@ impl SimClock {
 
     /// Sets the time of day forward, or back.
     pub fn jump(&self, by_ms: i64) {
-        self.inner.lock().skew_ms += by_ms;
+        let mut inner = self.inner.lock();
+        inner.skew_ms += by_ms;
+        inner.farthest_ms = inner.farthest_ms.max(inner.skew_ms);
     }
 
     /// Takes all jumps back.
     pub fn correct(&self) {
         self.inner.lock().skew_ms = 0;
+    }
+
+    /// How much longer than usual something may take that waits for a time of day: the clock was set back so far.
+    #[must_use]
+    pub fn behind(&self) -> Duration {
+        let inner = self.inner.lock();
+        let behind = inner.farthest_ms.saturating_sub(inner.skew_ms);
+        Duration::from_millis(u64::try_from(behind).unwrap_or(0))
     }
 
     /// Time passes while no process runs.

@@ -21,6 +21,9 @@ use tokio::sync::Notify;
 use crate::fault::{Fault, Faults};
 use crate::trace::Trace;
 
+/// A commit that isn't immediate takes up to so long.
+const SLOW_COMMIT_MS: u64 = 5;
+
 /// What outlives a crash.
 #[derive(Clone)]
 pub struct Disk {
@@ -202,6 +205,13 @@ impl Store for CrashingStore {
         async move {
             if self.life.is_over() {
                 return futures::future::pending().await;
+            }
+            if self.faults.strikes_silently(Fault::SlowCommit) {
+                let time = 1 + self.faults.chance().below(SLOW_COMMIT_MS);
+                tokio::time::sleep(std::time::Duration::from_millis(time)).await;
+                if self.life.is_over() {
+                    return futures::future::pending().await;
+                }
             }
             let what = in_words(&txn);
             let outcome = self.disk.store.commit(txn).await?;

@@ -45,10 +45,12 @@ pub enum Fault {
     HungRun,
     /// A run panics.
     Panic,
+    /// A commit takes a few milliseconds, as on a disk.
+    SlowCommit,
 }
 
 /// The number of faults.
-const COUNT: usize = 16;
+const COUNT: usize = 17;
 
 impl Fault {
     /// All of them, with their names.
@@ -69,6 +71,7 @@ impl Fault {
         (Self::FailedRun, "failed-run"),
         (Self::HungRun, "hung-run"),
         (Self::Panic, "panic"),
+        (Self::SlowCommit, "slow-commit"),
     ];
 
     /// The fault of this name.
@@ -111,7 +114,7 @@ impl Rates {
         for (fault, _) in Fault::ALL {
             if chance.happens(CERTAIN / 2) {
                 let most = match fault {
-                    Fault::Latency => CERTAIN,
+                    Fault::Latency | Fault::SlowCommit => CERTAIN,
                     Fault::Conflict | Fault::WatchDelay | Fault::StaleList | Fault::SlowRun => {
                         2_000
                     }

@@ -13,7 +13,8 @@
 //!   byte for byte.
 //! - A [`World`] is what lives in a process besides the server, with the oracles that judge it. [`node`] is
 //!   the engine with a kind made for the purpose, [`landscape`] the controllers of installations, [`operators`]
-//!   those of app types and operator versions, [`api_world`] clients and watchers of the API alone.
+//!   those of app types and operator versions, [`api_world`] clients and watchers of the API alone, [`mixed`]
+//!   hooks, renames, definitions that come and go and uncoordinated writers, all at once.
 //! - [`Simulation`] carries out [`Action`]s: random ones ([`node::Plan`]), those of scenario files
 //!   ([`script`]), or a story with a crash after each write ([`crash_at_every_write`]).
 //!
@@ -36,6 +37,7 @@ pub mod environment;
 pub mod every_write;
 pub mod fault;
 pub mod landscape;
+pub mod mixed;
 pub mod network;
 pub mod node;
 pub mod operators;

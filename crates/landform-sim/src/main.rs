@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 use landform_sim::report::Report;
 use landform_sim::simulation::Failure;
-use landform_sim::{Template, api_world, landscape, node};
+use landform_sim::{Template, api_world, landscape, mixed, node};
 
 /// A simulated process allocates like the real one, which has this allocator as well.
 #[global_allocator]
@@ -41,6 +41,8 @@ enum WorldName {
     Api,
     /// The controllers of installations, executions and deploy items.
     Landscape,
+    /// Hooks, renames, edited definitions and uncoordinated writers.
+    Mixed,
 }
 
 impl WorldName {
@@ -49,6 +51,7 @@ impl WorldName {
             Self::Nodes => Template::new(&[node::definition()]),
             Self::Api => Template::new(&[]),
             Self::Landscape => landscape::template(),
+            Self::Mixed => mixed::template(),
         }
     }
 
@@ -57,6 +60,7 @@ impl WorldName {
             Self::Nodes => node::run(template, seed),
             Self::Api => api_world::run(template, seed),
             Self::Landscape => landscape::run(template, seed),
+            Self::Mixed => mixed::run(template, seed),
         }
     }
 }
@@ -72,7 +76,7 @@ fn main() -> ExitCode {
     };
     if let Some(seed) = arguments.seed {
         let report = arguments.world.run(&template, seed);
-        print!("{}", report.trace);
+        print!("{}", report.trace.text());
         return tell(&report, arguments.world);
     }
     let mut tally = Tally::new();
@@ -85,7 +89,7 @@ fn main() -> ExitCode {
                 println!("seed {seed}: {}", line.lines().next().unwrap_or_default());
                 continue;
             }
-            print!("{}", report.trace);
+            print!("{}", report.trace.text());
             tally.tell();
             return tell(&report, arguments.world);
         }

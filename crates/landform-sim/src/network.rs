@@ -59,6 +59,7 @@ pub struct SimService {
     server: LocalService,
     network: Network,
     who: Arc<str>,
+    notes_reads: bool,
 }
 
 impl SimService {
@@ -67,7 +68,15 @@ impl SimService {
             server,
             network,
             who: who.into(),
+            notes_reads: true,
         }
+    }
+
+    /// For a client that reads everything all the time: only its writes and what goes wrong are in the trace.
+    #[must_use]
+    pub(crate) fn reads_unnoted(mut self) -> Self {
+        self.notes_reads = false;
+        self
     }
 
     async fn carry_out<B>(
@@ -140,8 +149,7 @@ impl SimService {
         // A create conflicts with nothing but an object that exists.
         let can_conflict = asked.is_write() && asked.method != Method::POST;
         if can_conflict && self.strikes(Fault::Conflict, asked) {
-            let why =
-                "the object has been modified; please apply your changes to the latest version";
+            let why = "simulated: the object has been modified; please apply your changes to the latest version";
             return Some(failure(StatusCode::CONFLICT, "Conflict", why));
         }
         let fault = if asked.is_write() {
@@ -177,6 +185,9 @@ impl SimService {
     }
 
     fn note(&self, asked: &Asked, status: StatusCode) {
+        if !self.notes_reads && !asked.is_write() {
+            return;
+        }
         let verb = if asked.is_watch() {
             "WATCH"
         } else {

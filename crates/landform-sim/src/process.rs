@@ -42,8 +42,8 @@ pub struct Process {
     life: Arc<Life>,
 }
 
-/// Idle watches cost simulated events; one bookmark an hour is enough to show that they work.
-const BOOKMARKS: Duration = Duration::from_secs(3600);
+/// Idle watches cost simulated events; those that last get a bookmark now and then.
+const BOOKMARKS: Duration = Duration::from_secs(600);
 
 impl Process {
     /// Starts the server on what is on the disk.
@@ -64,15 +64,15 @@ impl Process {
         let server =
             ApiServer::start_in(Arc::new(store) as Arc<dyn Store>, config, environment).await?;
         tokio::spawn(server.clone().keep_house());
-        let service = LocalService::new(server.clone(), Identity::internal());
-        let client = kube::Client::new(service, "default");
-        let collector = Collector::new(client, &server.metrics_registry());
-        tokio::spawn(collector.run());
-        Ok(Self {
+        let process = Self {
             server,
             surroundings: surroundings.clone(),
             life,
-        })
+        };
+        let client = kube::Client::new(process.service("collector").reads_unnoted(), "default");
+        let collector = Collector::new(client, &process.server.metrics_registry());
+        tokio::spawn(collector.run());
+        Ok(process)
     }
 
     /// The API server.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::process::Surroundings;
 use crate::simulation::Failure;
+use crate::trace::Trace;
 
 /// A simulation that has ended.
 #[derive(Clone, Debug)]
@@ -13,7 +14,7 @@ pub struct Report {
     /// What went wrong, if anything did.
     pub result: Result<(), Failure>,
     /// Everything that happened.
-    pub trace: String,
+    pub trace: Trace,
     /// The simulated time that passed.
     pub elapsed: Duration,
     /// How often something was written.
@@ -27,7 +28,7 @@ impl Report {
         Self {
             seed,
             result,
-            trace: surroundings.trace.text(),
+            trace: surroundings.trace.clone(),
             elapsed: surroundings.clock.elapsed(),
             writes: surroundings.disk.writes(),
         }

@@ -36,6 +36,12 @@ pub trait World: Send + Sync + 'static {
         0
     }
 
+    /// When nothing has happened for this time, nothing will: longer than any pause before a retry, and than
+    /// any timeout that this world waits for.
+    fn patience(&self) -> Duration {
+        REST
+    }
+
     /// The process is over: whatever was under way is no more.
     fn process_ended(&self) {}
 
@@ -109,11 +115,14 @@ pub enum Action {
     Jump(i64),
 }
 
-/// Nothing that a controller waits for takes longer: retries come after 5 minutes at the most, and a clock
-/// that was set back holds them up for as long again.
+/// Longer than the timeouts of deploy items.
 const REST: Duration = Duration::from_secs(20 * 60);
-/// What hasn't come to rest after so many times that long never will.
-const REST_TRIES: usize = 100;
+/// Longer than the longest pause before a retry, which is 5 minutes.
+pub const RETRIES: Duration = Duration::from_secs(6 * 60);
+/// How often is looked whether something has happened.
+const LOOK: Duration = Duration::from_secs(60);
+/// What hasn't come to rest after this time never will.
+const REST_LIMIT: Duration = Duration::from_secs(33 * 3600);
 /// How long a process is down after a crash, at the most.
 const LONGEST_DOWNTIME_MS: u64 = 5_000;
 /// Nobody else's, so that no uid on the template comes again.
@@ -383,11 +392,20 @@ async fn until_crash<T>(life: &Life, work: impl Future<Output = T>) -> Ended<T> 
 
 async fn rest<W: World>(process: Process, world: Arc<W>) -> Result<(), String> {
     let disk = &process.surroundings().disk;
-    for _ in 0..REST_TRIES {
-        let before = (disk.writes(), world.activity());
-        tokio::time::sleep(REST).await;
+    let clock = &process.surroundings().clock;
+    let began = clock.elapsed();
+    let (mut before, mut quiet) = ((disk.writes(), world.activity()), Duration::ZERO);
+    while clock.elapsed() < began + REST_LIMIT {
+        tokio::time::sleep(LOOK).await;
         world.check()?;
-        if before == (disk.writes(), world.activity()) {
+        let now = (disk.writes(), world.activity());
+        quiet = if now == before {
+            quiet + LOOK
+        } else {
+            Duration::ZERO
+        };
+        before = now;
+        if quiet >= world.patience() + clock.behind() {
             return world.at_rest();
         }
     }

@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
+use crate::end_state::objects;
 use crate::process::Process;
 
 /// The pause before something is tried again.
@@ -59,6 +60,12 @@ pub enum Wish {
     Deleted(ObjectName),
     /// The same with a deletion policy of Kubernetes, as in `Background`.
     DeletedBy(ObjectName, &'static str),
+    /// The object has another name.
+    Renamed(ObjectName, String),
+    /// The object exists, and belongs to another one, as long as that is there at all.
+    Given(Value, ObjectName),
+    /// All of these, at the same time.
+    Together(Vec<Wish>),
 }
 
 /// Does what a user wishes.
@@ -66,11 +73,30 @@ pub enum Wish {
 /// # Errors
 /// When it can't be done: a refusal that no retry changes, or no end of failures.
 pub async fn grant(process: &Process, client: &Client, wish: &Wish) -> Result<(), String> {
+    let wishes = match wish {
+        Wish::Together(wishes) => wishes.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let all = wishes.iter().map(|wish| grant_one(process, client, wish));
+    futures::future::try_join_all(all).await.map(drop)
+}
+
+async fn grant_one(process: &Process, client: &Client, wish: &Wish) -> Result<(), String> {
+    // People remember whom they mean, whatever it is called later.
+    let owner = match wish {
+        Wish::Given(_, owner) => uid(process, owner),
+        _ => None,
+    };
     for _ in 0..TRIES {
         let tried = match wish {
             Wish::Applied(object) => apply(process, client, object).await,
             Wish::Deleted(name) => delete(process, client, name, None).await,
             Wish::DeletedBy(name, policy) => delete(process, client, name, Some(policy)).await,
+            Wish::Renamed(name, new) => rename(process, client, name, new).await,
+            Wish::Given(object, name) => {
+                give(process, client, object, name, owner.as_deref()).await
+            }
+            Wish::Together(_) => Err("wishes within wishes".to_owned()),
         };
         match tried? {
             Tried::Done => return Ok(()),
@@ -141,6 +167,69 @@ async fn delete(
             None => Tried::Again,
         }),
     }
+}
+
+async fn rename(
+    process: &Process,
+    client: &Client,
+    name: &ObjectName,
+    new: &str,
+) -> Result<Tried, String> {
+    let place = place(process, name).await?;
+    let found = client
+        .send(Method::GET, &format!("{place}/{new}"), None)
+        .await;
+    if found.is_ok_and(|found| found.is_success()) {
+        return Ok(Tried::Done);
+    }
+    let path = format!("{place}/{}/rename", name.name);
+    let rename = json!({"kind": "Rename", "name": new});
+    Ok(
+        match judge(client.send(Method::POST, &path, Some(&rename)).await)? {
+            Some(_) => Tried::Done,
+            None => Tried::Again,
+        },
+    )
+}
+
+/// Makes an object that another one owns, of which people know who it is.
+async fn give(
+    process: &Process,
+    client: &Client,
+    object: &Value,
+    name: &ObjectName,
+    owner: Option<&str>,
+) -> Result<Tried, String> {
+    let Some(owner) = owner else {
+        return Ok(Tried::Done);
+    };
+    let mut object = object.clone();
+    object["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": name.api_version, "kind": name.kind, "name": name.name, "uid": owner,
+    }]);
+    let place = place(process, &ObjectName::of(&object)).await?;
+    match client.send(Method::POST, &place, Some(&object)).await {
+        Ok(answer) if answer.code == 409 && answer.value["reason"] == "AlreadyExists" => {
+            Ok(Tried::Done)
+        }
+        answer => Ok(match judge(answer)? {
+            Some(_) => Tried::Done,
+            None => Tried::Again,
+        }),
+    }
+}
+
+/// The uid of what is stored under a name; none when nothing is, or it is going.
+fn uid(process: &Process, name: &ObjectName) -> Option<String> {
+    let stored = objects(process.surroundings().disk.store());
+    let found = stored.values().find(|object| {
+        let metadata = &object["metadata"];
+        object["kind"] == *name.kind
+            && metadata["name"] == *name.name
+            && metadata["namespace"] == *name.namespace
+            && metadata["deletionTimestamp"].is_null()
+    });
+    found?["metadata"]["uid"].as_str().map(str::to_owned)
 }
 
 /// Merges as a merge patch does.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -15,7 +16,7 @@ use crate::clock::SimClock;
 use crate::disk::Disk;
 use crate::end_state::{EndState, end_state, objects};
 use crate::process::Process;
-use crate::simulation::World;
+use crate::simulation::{RETRIES, World};
 use crate::user::ObjectName;
 
 /// The engine, its reconciler, and those who watch them.
@@ -176,6 +177,10 @@ impl World for NodeWorld {
 
     fn activity(&self) -> u64 {
         self.oracle.lock().as_ref().map_or(0, Oracle::runs)
+    }
+
+    fn patience(&self) -> Duration {
+        RETRIES
     }
 
     fn process_ended(&self) {

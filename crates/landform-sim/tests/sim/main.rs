@@ -4,6 +4,7 @@
 mod api;
 mod every_write;
 mod landscape;
+mod mixed;
 mod nodes;
 mod operators;
 mod scenarios;
