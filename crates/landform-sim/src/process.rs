@@ -1,5 +1,6 @@
 //! One life of the control plane: the real API server with its housekeeping, on the disk as it was left.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use http_body_util::{BodyExt as _, Empty};
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
 use landform_controllers::collector::Collector;
 use landform_store::Store;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::client::Client;
@@ -40,6 +42,8 @@ pub struct Process {
     server: ApiServer,
     surroundings: Surroundings,
     life: Arc<Life>,
+    /// What discovery said of a kind: its plural, and whether it has namespaces.
+    resources: Arc<Mutex<BTreeMap<(String, String), (String, bool)>>>,
 }
 
 /// Idle watches cost simulated events; those that last get a bookmark now and then.
@@ -68,6 +72,7 @@ impl Process {
             server,
             surroundings: surroundings.clone(),
             life,
+            resources: Arc::default(),
         };
         let client = kube::Client::new(process.service("collector").reads_unnoted(), "default");
         let collector = Collector::new(client, &process.server.metrics_registry());
@@ -117,6 +122,32 @@ impl Process {
         kube::Client::new(self.service(who), "default")
     }
 
+    /// The plural of a kind, and whether it has namespaces: asked of discovery, once.
+    ///
+    /// # Errors
+    /// When there is no such kind.
+    pub(crate) async fn resource(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<(String, bool), String> {
+        let key = (api_version.to_owned(), kind.to_owned());
+        if let Some(known) = self.resources.lock().get(&key) {
+            return Ok(known.clone());
+        }
+        let listed = self.peek(&root(api_version)).await;
+        let mut resources = listed["resources"].as_array().into_iter().flatten();
+        let found = resources.find(|resource| {
+            let plural = resource["name"].as_str().unwrap_or_default();
+            resource["kind"] == *kind && !plural.contains('/')
+        });
+        let found = found.ok_or_else(|| format!("no kind {kind} in {api_version}"))?;
+        let plural = found["name"].as_str().unwrap_or_default().to_owned();
+        let resource = (plural, found["namespaced"] == true);
+        self.resources.lock().insert(key, resource.clone());
+        Ok(resource)
+    }
+
     /// Asks the server past the network: takes no time, never fails, leaves no trace.
     pub(crate) async fn peek(&self, path: &str) -> Value {
         let mut request = Request::new(Empty::<bytes::Bytes>::new());
@@ -131,4 +162,10 @@ impl Process {
         };
         serde_json::from_slice(&bytes).unwrap_or(Value::Null)
     }
+}
+
+/// Where the kinds of a group and version are.
+pub(crate) fn root(api_version: &str) -> String {
+    let core = !api_version.contains('/');
+    format!("/{}/{api_version}", if core { "api" } else { "apis" })
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
 use crate::end_state::objects;
-use crate::process::Process;
+use crate::process::{Process, root};
 
 /// The pause before something is tried again.
 const PAUSE: Duration = Duration::from_millis(700);
@@ -257,23 +257,9 @@ fn merge(into: &mut Value, from: &Value) {
 /// # Errors
 /// When there is no such kind.
 pub(crate) async fn place(process: &Process, name: &ObjectName) -> Result<String, String> {
-    let root = if name.api_version.contains('/') {
-        format!("/apis/{}", name.api_version)
-    } else {
-        format!("/api/{}", name.api_version)
-    };
-    let resources = process.peek(&root).await;
-    let found = resources["resources"].as_array().and_then(|resources| {
-        resources.iter().find(|resource| {
-            let plural = resource["name"].as_str().unwrap_or_default();
-            resource["kind"] == *name.kind && !plural.contains('/')
-        })
-    });
-    let Some(resource) = found else {
-        return Err(format!("no kind {} in {}", name.kind, name.api_version));
-    };
-    let plural = resource["name"].as_str().unwrap_or_default();
-    Ok(if resource["namespaced"] == true {
+    let (plural, namespaced) = process.resource(&name.api_version, &name.kind).await?;
+    let root = root(&name.api_version);
+    Ok(if namespaced {
         format!("{root}/namespaces/{}/{plural}", name.namespace)
     } else {
         format!("{root}/{plural}")

@@ -24,6 +24,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(800);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Pauses begin anew when there was no failure for this time.
 const RECOVERED: Duration = Duration::from_secs(120);
+/// A watch lasts so many seconds. It is one in this process: no connection can die unnoticed.
+const WATCH_S: u32 = 1_740;
 /// Lists come in pages of so many objects.
 const PAGE: u32 = 5_000;
 
@@ -88,7 +90,7 @@ impl Shared {
     async fn follow(self: Arc<Self>, id: KindId, kind: Kind) {
         let api: Api<PartialObjectMeta<DynamicObject>> =
             Api::all_with(self.client.clone(), &kind.resource);
-        let config = watcher::Config::default().page_size(PAGE);
+        let config = watcher::Config::default().page_size(PAGE).timeout(WATCH_S);
         let mut changes = watcher(api, config)
             .backoff(ResetTimerBackoff::new(Pauses::of(id), RECOVERED))
             .boxed();

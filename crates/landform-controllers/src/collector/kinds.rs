@@ -73,7 +73,11 @@ impl Kind {
 pub(crate) async fn discover(
     client: &Client,
 ) -> Result<BTreeMap<(String, String), Kind>, kube::Error> {
-    let discovery = Discovery::new(client.clone()).run().await?;
+    // Everything at one moment in two requests, where the server has it in this form.
+    let discovery = match Discovery::new(client.clone()).run_aggregated().await {
+        Ok(discovery) => discovery,
+        Err(_) => Discovery::new(client.clone()).run().await?,
+    };
     let mut kinds = BTreeMap::new();
     for group in discovery.groups() {
         // Events own nothing, are owned by nothing, and come in numbers; Kubernetes leaves them out, too.

@@ -21,14 +21,20 @@ pub(super) struct Seen {
     pub(super) since: Duration,
     pub(super) marked: Option<Duration>,
     pub(super) renamed: bool,
+    pub(super) generation: u64,
     owners: Vec<String>,
     keepsake: bool,
 }
+
+/// What refs name: kind, namespace, name.
+pub(super) type Named = (Kind, String, String);
 
 /// Follows the log of one simulation.
 pub(super) struct Log {
     watch: Option<Box<dyn Watch>>,
     pub(super) objects: BTreeMap<String, Seen>,
+    /// When something of a name last came, was marked or went.
+    pub(super) moved: BTreeMap<Named, Duration>,
     /// When a definition was last changed.
     pub(super) definitions_changed: Option<Duration>,
     /// Whether what was there before the simulation has been taken in.
@@ -45,6 +51,7 @@ impl Log {
         Self {
             watch: disk.store().watch_all(landform_store::Revision::ZERO).ok(),
             objects: BTreeMap::new(),
+            moved: BTreeMap::new(),
             definitions_changed: None,
             has_begun: false,
             unserved: false,
@@ -80,6 +87,8 @@ impl Log {
             return;
         };
         if event.kind == EventKind::Deleted {
+            let seen = self.see(uid, &object, now);
+            self.moves(&seen, now);
             // The other half of a rename is in the same transaction, before or after this one.
             let moved = self.objects.get(uid);
             let moved = moved.is_some_and(|seen| object["metadata"]["name"] != *seen.name);
@@ -96,6 +105,10 @@ impl Log {
             self.status_is_replaced(&previous.value, &object);
         }
         let seen = self.see(uid, &object, now);
+        let before = self.objects.get(uid);
+        if before.is_none_or(|before| before.name != seen.name || before.marked != seen.marked) {
+            self.moves(&seen, now);
+        }
         self.objects.insert(uid.to_owned(), seen);
     }
 
@@ -121,10 +134,18 @@ impl Log {
             since: same.map_or(now, |same| same.since),
             marked: marked.then(|| before.and_then(|before| before.marked).unwrap_or(now)),
             renamed: !metadata["annotations"]["landform.dev/renamed-from"].is_null(),
+            generation: metadata["generation"].as_u64().unwrap_or(0),
             owners: texts(&metadata["ownerReferences"], Some("uid")),
             keepsake: !metadata["labels"][KEEPSAKE].is_null(),
             name,
             refs,
+        }
+    }
+
+    fn moves(&mut self, seen: &Seen, now: Duration) {
+        if let Some(kind) = seen.kind {
+            let named = (kind, seen.namespace.clone(), seen.name.clone());
+            self.moved.insert(named, now);
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use landform_engine::{Phase, RunId, RunResult, TraceEntry, TraceEvent};
+use landform_engine::{Phase, Reason, RunId, RunResult, TraceEntry, TraceEvent};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -22,6 +22,9 @@ use crate::trace::Trace;
 const FLOOR: Duration = Duration::from_millis(100);
 /// After a definition was changed, kinds are found again within this time.
 const DEFINITIONS_SETTLE: Duration = Duration::from_secs(45);
+
+/// On a calm day a write is heard of within this time.
+const CALM_HEARING: Duration = Duration::from_secs(1);
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +40,7 @@ pub(super) struct Bounds {
 impl Bounds {
     /// While nothing goes wrong.
     pub(super) const CALM: Self = Self {
-        hearing: Duration::from_secs(1),
+        hearing: CALM_HEARING,
         waiting: Duration::from_secs(3),
         retrigger: Duration::from_secs(60),
     };
@@ -88,7 +91,16 @@ struct Inner {
     finalized: BTreeSet<String>,
     queued: BTreeMap<Subject, Queued>,
     runs: BTreeMap<RunId, Run>,
+    /// The last run of each object.
+    last: BTreeMap<String, LastRun>,
     broken: Option<String>,
+}
+
+/// A run that has begun.
+struct LastRun {
+    at: Duration,
+    generation: u64,
+    cancelled: bool,
 }
 
 /// A call that goes on.
@@ -127,6 +139,7 @@ impl Oracle {
             finalized: BTreeSet::new(),
             queued: BTreeMap::new(),
             runs: BTreeMap::new(),
+            last: BTreeMap::new(),
             broken: None,
         };
         Self {
@@ -171,6 +184,7 @@ impl Oracle {
         inner.calls.clear();
         inner.asked.clear();
         inner.queued.clear();
+        inner.last.clear();
         inner.runs.clear();
     }
 
@@ -252,8 +266,11 @@ impl Inner {
                     unhindered: None,
                 });
             }
-            TraceEvent::Started { run, phase, .. } => {
+            TraceEvent::Started { run, phase, reason } => {
                 self.queued.remove(&subject);
+                if let Some(what) = self.without_cause(&subject, *reason, now) {
+                    self.break_rule(what);
+                }
                 self.start(*run, subject, *phase, now);
             }
             TraceEvent::Cancelled { run, .. } | TraceEvent::Stuck(run) => {
@@ -263,7 +280,7 @@ impl Inner {
             }
             TraceEvent::Finished { run, result, .. } => {
                 self.runs.remove(run);
-                self.finish(&subject, result);
+                self.finish(&subject, result, now);
             }
             TraceEvent::Gone | TraceEvent::Cyclic(_) => {
                 self.queued.remove(&subject);
@@ -329,14 +346,53 @@ impl Inner {
     }
 
     /// R12b: a time that was asked for counts, whatever else was said with it.
-    fn finish(&mut self, subject: &Subject, result: &RunResult) {
+    fn finish(&mut self, subject: &Subject, result: &RunResult, now: Duration) {
         let Some(uid) = self.uid(subject) else { return };
+        if let Some(last) = self.last.get_mut(&uid) {
+            last.cancelled = *result == RunResult::Cancelled;
+        }
+        if let Some(kind) = Kind::named(&subject.0) {
+            let named = (kind, subject.1.clone(), subject.2.clone());
+            self.log.moved.insert(named, now);
+        }
         let asked = self.asked.remove(&uid);
         if let Some(Some(at)) = asked
             && *result != RunResult::Cancelled
         {
             self.due.insert(uid, at);
         }
+    }
+
+    /// R2: on a calm day no run begins without a cause: a change of the spec, a ref that ran, came or went.
+    /// Other reasons have other causes, which aren't looked for.
+    fn without_cause(
+        &mut self,
+        subject: &Subject,
+        reason: Reason,
+        now: Duration,
+    ) -> Option<String> {
+        let uid = self.uid(subject)?;
+        let seen = self.log.objects.get(&uid)?;
+        let (kind, namespace) = (seen.kind?, &seen.namespace);
+        let this = LastRun {
+            at: now,
+            generation: seen.generation,
+            cancelled: false,
+        };
+        let moved = |name: &String, since: Duration| {
+            let moved = self.log.moved.get(&(kind, namespace.clone(), name.clone()));
+            moved.is_some_and(|moved| *moved >= since)
+        };
+        let last = self.last.get(&uid).filter(|last| !last.cancelled);
+        let caused = match (reason, last) {
+            (Reason::Changed, Some(last)) => seen.generation > last.generation,
+            (Reason::Ref, Some(last)) => seen.refs.iter().any(|name| moved(name, last.at)),
+            _ => true,
+        };
+        let excused = caused || self.bounds.hearing > CALM_HEARING || self.unsettled(now);
+        let what = format!("R2: {subject:?} runs without a cause: {reason}");
+        self.last.insert(uid, this);
+        (!excused).then_some(what)
     }
 
     fn uid(&self, (kind, namespace, name): &Subject) -> Option<String> {

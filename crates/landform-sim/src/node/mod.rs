@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 use landform_api::GroupVersionKind;
 use serde_json::{Value, json};
 
+use crate::end_state::EndState;
+
 pub use oracle::Oracle;
 pub use outside::Outside;
 pub use plan::{Plan, node_name};
@@ -127,6 +129,28 @@ pub fn fixed_point(specs: &BTreeMap<String, Spec>) -> BTreeMap<String, u64> {
             return numbers;
         }
     }
+}
+
+/// Everything that these specs lead to: nodes, config maps, and what is outside.
+fn expected(specs: &BTreeMap<String, Spec>) -> EndState {
+    let mut state = EndState::new();
+    for (name, number) in fixed_point(specs) {
+        let Some(spec) = specs.get(&name) else {
+            continue;
+        };
+        let mut node = spec.object(&name);
+        node["metadata"]["namespace"] = json!("default");
+        node["metadata"]["finalizers"] = json!([reconciler::FINALIZER]);
+        node["status"] = json!({"number": number});
+        for child in 0..spec.children {
+            let child = format!("{name}-{child}");
+            let map = reconciler::expected_child(&name, &child, number);
+            state.insert(format!("configmaps default/{child}"), map.to_string());
+        }
+        state.insert(format!("{BUCKET} default/{name}"), node.to_string());
+        state.insert(format!("outside {name}"), number.to_string());
+    }
+    state
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
 use landform_engine::{Context, Failure, Outcome, Reconciler, Ref, Related};
@@ -20,7 +20,9 @@ use crate::fault::{Fault, Faults};
 
 /// No node owns more config maps.
 pub const MOST_CHILDREN: u64 = 3;
-const FINALIZER: &str = "sim.landform.dev/outside";
+pub(super) const FINALIZER: &str = "sim.landform.dev/outside";
+/// The node that a config map belongs to.
+const LABEL: &str = "sim.landform.dev/node";
 /// Runs that are slow take up to so long.
 const SLOW_MS: u64 = 30_000;
 /// Runs that hang do so at least for this time, and up to three times as long.
@@ -92,8 +94,9 @@ impl NodeReconciler {
             context.write_status(&status).await?;
         }
         if self.flaw != Some(Flaw::ChildrenOnlyOnce) || first_status {
+            let found = children(context).await?;
             for number in 0..MOST_CHILDREN {
-                self.child(context, &spec, number, sum).await?;
+                self.child(context, &spec, &found, number, sum).await?;
             }
         }
         context.write_status(&status).await?;
@@ -105,15 +108,14 @@ impl NodeReconciler {
         &self,
         context: &Context,
         spec: &Spec,
+        found: &[DynamicObject],
         number: u64,
         sum: u64,
     ) -> Result<(), Failure> {
         let node = context.object();
-        let namespace = node.metadata.namespace.as_deref().unwrap_or_default();
-        let maps: Api<DynamicObject> =
-            Api::namespaced_with(context.client(), namespace, &maps_resource());
+        let maps = maps(context);
         let name = format!("{}-{number}", node.name_any());
-        let found = maps.get_opt(&name).await?;
+        let found = found.iter().find(|map| map.name_any() == name);
         let wanted = number < spec.children;
         let data = json!({"number": sum.to_string()});
         match found {
@@ -146,16 +148,44 @@ impl NodeReconciler {
     }
 }
 
+fn maps(context: &Context) -> Api<DynamicObject> {
+    let namespace = context.object().metadata.namespace.as_deref();
+    let namespace = namespace.unwrap_or_default();
+    Api::namespaced_with(context.client(), namespace, &maps_resource())
+}
+
+/// The config maps of a node that there are.
+async fn children(context: &Context) -> Result<Vec<DynamicObject>, Failure> {
+    let name = context.object().name_any();
+    let of_node = ListParams::default().labels(&format!("{LABEL}={name}"));
+    Ok(maps(context).list(&of_node).await?.items)
+}
+
 fn maps_resource() -> kube::core::ApiResource {
     let kind = kube::core::GroupVersionKind::gvk("", "v1", "ConfigMap");
     kube::core::ApiResource::from_gvk_with_plural(&kind, "configmaps")
+}
+
+/// A child as it should be in the end, where owners are named by what they are.
+pub(super) fn expected_child(node: &str, name: &str, number: u64) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": name, "namespace": "default", "labels": {LABEL: node},
+            "ownerReferences": [{
+                "apiVersion": API_VERSION, "kind": "Node", "name": node,
+                "uid": format!("{} default/{node}", super::BUCKET), "controller": true,
+            }],
+        },
+        "data": {"number": number.to_string()},
+    })
 }
 
 fn child_object(node: &DynamicObject, name: &str, data: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {
-            "name": name, "namespace": node.metadata.namespace,
+            "name": name, "namespace": node.metadata.namespace, "labels": {LABEL: node.name_any()},
             "ownerReferences": [{
                 "apiVersion": API_VERSION, "kind": "Node", "name": node.name_any(),
                 "uid": node.metadata.uid, "controller": true,
