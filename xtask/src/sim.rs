@@ -13,7 +13,8 @@ pub struct Arguments {
     #[arg(long)]
     stories: bool,
     /// Options of the simulator: `--seeds 10000`, `--from 500`, `--seed 42` for one seed with its trace,
-    /// `--world api` for the API server alone, `--world landscape` for installations, `--keep-going`.
+    /// `--world api` for the API server alone, `--world landscape` for installations, `--world mixed` for hooks,
+    /// renames and edited definitions at once, `--keep-going`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<String>,
 }

@@ -80,10 +80,11 @@ pub(crate) async fn discover(
     };
     let mut kinds = BTreeMap::new();
     for group in discovery.groups() {
-        // Events own nothing, are owned by nothing, and come in numbers; Kubernetes leaves them out, too.
-        for (resource, capabilities) in group.recommended_resources() {
+        // Each kind in its own best version: the best of the group may not have it.
+        for (resource, capabilities) in group.resources_by_stability() {
             let can = |verb| capabilities.supports_operation(verb);
             let usable = can(verbs::LIST) && can(verbs::WATCH) && can(verbs::DELETE);
+            // Events own nothing, are owned by nothing, and come in numbers; Kubernetes leaves them out, too.
             if usable && resource.kind != "Event" {
                 let kind = Kind {
                     resource,

@@ -78,6 +78,27 @@ async fn g5_a_kind_that_appears_later_is_followed_and_one_that_goes_is_forgotten
 }
 
 #[tokio::test]
+async fn g10_a_kind_that_its_groups_newest_version_does_not_have_is_collected() {
+    let mut world = World::start().await;
+    world.keep_house();
+    let send = |definition: Value| {
+        let world = &world;
+        async move { world.send(Method::POST, DEFINITIONS, &definition).await.0 }
+    };
+    assert_eq!(send(definition()).await, 201);
+    let mut newer = definition();
+    newer["metadata"]["name"] = json!("gadgets.example.com");
+    newer["spec"]["names"] = json!({"plural": "gadgets", "kind": "Gadget"});
+    newer["spec"]["versions"][0]["name"] = json!("v2");
+    assert_eq!(send(newer).await, 201);
+    world.make("owner", &[]).await;
+    widget(&world, "w", &["owner"], &[]).await;
+    world.delete("owner", None).await;
+    world.left(&[]).await;
+    assert_eq!(world.get(&format!("{WIDGETS}/w")).await.0, 404);
+}
+
+#[tokio::test]
 async fn g6_a_definition_that_is_deleted_while_its_objects_are_collected_ends() {
     let mut world = World::start().await;
     world.keep_house();
