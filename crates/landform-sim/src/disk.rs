@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use crate::fault::{Fault, Faults};
 use crate::trace::Trace;
 
-/// A commit that isn't immediate takes up to so long.
+/// The longest time that a commit takes.
 const SLOW_COMMIT_MS: u64 = 5;
 
 /// What outlives a crash.

@@ -24,7 +24,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(800);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Pauses begin anew when there was no failure for this time.
 const RECOVERED: Duration = Duration::from_secs(120);
-/// A watch lasts so many seconds. It is one in this process: no connection can die unnoticed.
+/// The seconds that a watch lasts. It stays in this process: no connection can die unnoticed.
 const WATCH_S: u32 = 1_740;
 /// Lists come in pages of so many objects.
 const PAGE: u32 = 5_000;

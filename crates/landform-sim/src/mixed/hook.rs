@@ -1,4 +1,4 @@
-//! The server that is called: it answers what an object's mood says, and works on when nobody waits any more.
+//! The server that is called: it answers what an object's mood says, and works on when its client has gone.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::fault::{Fault, Faults};
 
 /// A pipe holds this many bytes on their way.
 const PIPE: usize = 1 << 16;
-/// A call that isn't quick takes up to so long: less than the time for which one that was given up is waited for.
+/// The longest time that a slow call takes: less than the grace period of one that was given up.
 const SLOW_MS: u64 = 6_000;
-/// The delete of a crate takes up to so long.
+/// The longest time that the delete of a crate takes.
 const HEAVY_MS: u64 = 25_000;
 /// What "again" means, in seconds.
 const AGAIN: u64 = 20;
@@ -45,7 +45,7 @@ impl HookServer {
         let mut pending = BytesMut::new();
         while let Some(request) = read(&mut pipe, &mut pending).await {
             let answer = self.answer(&request).await;
-            // When nobody waits any more the work was done all the same.
+            // The client may have gone; the work was done all the same.
             if pipe.write_all(&answer).await.is_err() {
                 return;
             }

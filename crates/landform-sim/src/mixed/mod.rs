@@ -168,7 +168,7 @@ fn definition(kind: Kind, versions: Versions) -> Value {
     })
 }
 
-/// The Reconciler of a kind; so many of its objects run at once.
+/// The Reconciler of a kind, with the number of objects that run at once.
 fn reconciler(kind: Kind, concurrency: u64) -> Value {
     let order = match kind {
         Kind::Parcel => "Strict",
@@ -186,7 +186,7 @@ fn reconciler(kind: Kind, concurrency: u64) -> Value {
     })
 }
 
-/// So many objects of a kind run at once: more than there are.
+/// The number of objects of a kind that run at once: more than there are.
 const CONCURRENCY: u64 = 64;
 
 /// A disk with all definitions, a second namespace and both Reconcilers.

@@ -1,7 +1,7 @@
 //! Holds the engine, the hooks and the collector to their rules while they run.
 //!
 //! It knows three things: the store's log, which calls of hooks begin and end, and what the engine says it does. What
-//! refers to what is read from the log alone; a ref counts when it has stood for longer than anybody needs to hear
+//! refers to what is read from the log alone; a ref counts when it has stood for longer than a client needs to hear
 //! of it. While nothing goes wrong that is a moment, otherwise minutes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::clock::SimClock;
 use crate::disk::Disk;
 use crate::trace::Trace;
 
-/// R12b: nobody is called again sooner than this.
+/// R12b: no object is called again sooner than this.
 const FLOOR: Duration = Duration::from_millis(100);
 /// After a definition was changed, kinds are found again within this time.
 const DEFINITIONS_SETTLE: Duration = Duration::from_secs(45);
@@ -162,7 +162,7 @@ impl Oracle {
         inner.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// A rule that somebody else saw broken.
+    /// A rule that a client saw broken.
     pub(super) fn break_rule(&self, what: String) {
         self.inner.lock().break_rule(what);
     }
@@ -215,11 +215,11 @@ impl Oracle {
         inner.begin(call, request["reason"] == "retrigger", self.clock.elapsed())
     }
 
-    /// The hook has done its work, whether anybody waits for the answer or not.
+    /// The hook has done its work, whether its client still waits or not.
     pub(super) fn call_ends(&self, id: u64, answer: &Value) {
         let now = self.clock.elapsed();
         let mut inner = self.inner.lock();
-        // A call of a process that is over counts for nobody.
+        // A call of a process that is over doesn't count.
         let Some(call) = inner.calls.remove(&id) else {
             return;
         };
@@ -409,7 +409,7 @@ impl Inner {
         .map(|(_, seen)| seen)
     }
 
-    /// Whether kinds come and go, so that nobody can be sure of anything.
+    /// Whether kinds come and go, so that nothing is certain.
     fn unsettled(&self, now: Duration) -> bool {
         let changed = self.log.definitions_changed;
         self.log.unserved || changed.is_some_and(|changed| now < changed + DEFINITIONS_SETTLE)
@@ -426,7 +426,7 @@ impl Inner {
         let found = self.log.broken.take().filter(|what| !passed_over(what));
         let found = found.or_else(|| self.pairs_are_apart(now));
         let found = found.or_else(|| self.times_are_kept(now, clock));
-        let found = found.or_else(|| self.nobody_waits_for_nothing(now));
+        let found = found.or_else(|| self.waiting_has_a_reason(now));
         if let Some(what) = found {
             self.break_rule(what);
         }
@@ -472,7 +472,7 @@ impl Inner {
     }
 
     /// R8b: who must run waits only for what it is related to.
-    fn nobody_waits_for_nothing(&mut self, now: Duration) -> Option<String> {
+    fn waiting_has_a_reason(&mut self, now: Duration) -> Option<String> {
         let bounds = self.bounds;
         let waiting = self.queued.iter();
         let waiting = waiting.filter(|(_, queued)| now > queued.since + bounds.waiting);
@@ -503,7 +503,7 @@ impl Inner {
             return true;
         }
         let Some(kind) = Kind::named(kind) else {
-            // Reconcilers run one after the other, and wait for nobody else.
+            // Reconcilers run one after the other, and wait for nothing else.
             let others = self.runs.values().filter(|run| run.subject.0 == *kind);
             return others.count() > 0;
         };

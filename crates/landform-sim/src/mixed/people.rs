@@ -16,7 +16,7 @@ use crate::client::Client;
 use crate::disk::Disk;
 use crate::end_state::objects;
 
-/// So many patch at the same time.
+/// The number of those who patch.
 pub(super) const PATCHERS: usize = 2;
 /// The longest pause between two writes of one of them.
 const PAUSE_MS: u64 = 900;
@@ -74,7 +74,7 @@ impl People {
         }
     }
 
-    /// Where to write next, and a number that nobody has used; none when enough has been written.
+    /// Where to write next, and a number that was never used; none when enough has been written.
     async fn next(&self) -> Option<(String, u64)> {
         loop {
             let pause = Duration::from_millis(self.chance.below(PAUSE_MS));

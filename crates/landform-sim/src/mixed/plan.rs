@@ -18,7 +18,7 @@ type Place = (Kind, &'static str, String);
 
 /// No object owns more config maps.
 const MOST_CHILDREN: u64 = 2;
-/// A kind isn't served for up to so long.
+/// The longest time for which a kind isn't served.
 const UNSERVED_MS: u64 = 60_000;
 
 /// What people do, and what they want in the end.
@@ -34,7 +34,7 @@ pub struct Plan {
 /// The number of an object whose refs have these numbers.
 pub(super) fn sum(own: u64, refs: impl IntoIterator<Item = u64>) -> u64 {
     let sum = refs.into_iter().fold(own, u64::wrapping_add);
-    // Numbers in JSON are exact up to 53 bits for everybody.
+    // Numbers in JSON are exact up to 53 bits.
     sum & ((1 << 53) - 1)
 }
 
@@ -105,7 +105,7 @@ impl Planner {
     }
 
     fn act(&mut self) {
-        let Some(place) = self.anybody() else {
+        let Some(place) = self.any_place() else {
             return self.create();
         };
         match self.chance.below(24) {
@@ -135,7 +135,7 @@ impl Planner {
         }
     }
 
-    fn anybody(&self) -> Option<Place> {
+    fn any_place(&self) -> Option<Place> {
         let index = self.chance.index(self.plan.wanted.len());
         self.plan.wanted.keys().nth(index).cloned()
     }

@@ -23,7 +23,7 @@ use crate::process::Process;
 use crate::simulation::{RETRIES, World};
 use crate::user::ObjectName;
 
-/// So much is written by people who know nothing of each other.
+/// The number of writes by people who know nothing of each other.
 const WRITES: u64 = 90;
 
 /// The engine with hooks, and those who watch and disturb it.
