@@ -28,8 +28,8 @@ use crate::runs::Runs;
 use crate::timers::Timers;
 use crate::trace::{Observer, Trace};
 
-/// Unless said otherwise, at most so many runs are under way at once.
-const RUNS: usize = 512;
+/// Unless said otherwise, at most this many runs are under way at once.
+const RUNS: usize = 2048;
 /// Unless said otherwise, so many entries of the trace are kept.
 const TRACE: usize = 1000;
 
@@ -91,7 +91,7 @@ impl Builder {
         self
     }
 
-    /// At most so many runs are under way at once, of all kinds together.
+    /// At most this many runs are under way at once, of all kinds together; each kind may always have a few.
     #[must_use]
     pub fn runs_at_once(mut self, runs: usize) -> Self {
         self.runs = runs.max(1);

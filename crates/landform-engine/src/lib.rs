@@ -63,7 +63,7 @@ pub use fetch::fetch;
 pub use key::Key;
 pub use landform_schedule::{Phase, Reason, RunId};
 pub use read::ReadError;
-pub use reconciler::{Failure, Outcome, Provision, Reconciler, Ref, Related};
+pub use reconciler::{Failure, Order, Outcome, Provision, Reconciler, Ref, Related};
 pub use recorder::EventType;
 pub use references::Reference;
 pub use trace::{Observer, RunResult, TraceEntry, TraceEvent};

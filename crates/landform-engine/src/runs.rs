@@ -14,6 +14,9 @@ use crate::run::Run;
 /// A cancelled run that hasn't returned after this time is reported (R9).
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// This many runs of a kind may be under way however many of other kinds are.
+const RESERVED: usize = 16;
+
 /// A run, from the machine's command to its return.
 pub(crate) struct Flight {
     pub(crate) key: Key,
@@ -84,9 +87,10 @@ impl Runs {
                 let Some(run) = of_kind.waiting.first_entry() else {
                     continue;
                 };
-                // A run that ignores its cancellation takes no place away from others (R9).
-                if self.begun >= self.limit || of_kind.begun >= run.get().reconciler.limit().max(1)
-                {
+                // A run that ignores its cancellation takes no place away from others (R9), and one kind
+                // whose runs take long takes none of the last places of another.
+                let full = self.begun >= self.limit && of_kind.begun >= RESERVED;
+                if full || of_kind.begun >= run.get().reconciler.limit().max(1) {
                     continue;
                 }
                 let run = run.remove();

@@ -174,9 +174,9 @@ pub enum Relation {
     Dependent,
     /// The run under the former name must have returned.
     FormerName,
-    /// Deletes in the namespace go first.
+    /// A delete that goes first must have run (R8).
     Delete,
-    /// Renames in the namespace go first.
+    /// A rename that goes first must have run (R8).
     Rename,
 }
 

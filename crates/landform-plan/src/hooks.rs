@@ -7,7 +7,7 @@ use kube::core::DynamicObject;
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_engine::hooks::Registry;
 use landform_engine::{
-    Context, Engine, Failure, Key, Outcome, Provision, Reconciler, Ref, Related,
+    Context, Engine, Failure, Key, Order, Outcome, Provision, Reconciler, Ref, Related,
 };
 use serde_json::Value;
 
@@ -102,6 +102,10 @@ impl Reconciler for DryHook {
 
     fn limit(&self) -> usize {
         self.inner.limit()
+    }
+
+    fn order(&self) -> Order {
+        self.inner.order()
     }
 
     fn status_in_cycle(&self, object: &DynamicObject, cycle: &str) -> Option<Value> {

@@ -30,7 +30,7 @@ use super::status::{self, Standing};
 use crate::clock::write_time;
 use crate::context::{Context, api_of};
 use crate::key::Key;
-use crate::reconciler::{Failure, Outcome, Reconciler, Related};
+use crate::reconciler::{Failure, Order, Outcome, Reconciler, Related};
 
 /// Holds a Reconciler until the objects of its kind are held by it no more.
 const FINALIZER: &str = "landform.dev/reconciler";
@@ -275,6 +275,10 @@ impl Reconciler for ReconcilerController {
 
     fn limit(&self) -> usize {
         1
+    }
+
+    fn order(&self) -> Order {
+        Order::Free
     }
 }
 

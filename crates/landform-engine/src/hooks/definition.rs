@@ -87,6 +87,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             concurrency: 1,
             finalize: true,
+            order: crate::Order::Related,
         };
         let status = ReconcilerStatus {
             observed_generation: Some(1),

@@ -24,7 +24,7 @@ use super::protocol::{self, Answer};
 use super::references::{self, RefPath};
 use super::spec::ReconcilerSpec;
 use crate::context::Context;
-use crate::reconciler::{Failure, Outcome, Reconciler, Ref, Related};
+use crate::reconciler::{Failure, Order, Outcome, Reconciler, Ref, Related};
 
 /// The finalizers of all Reconcilers begin with this; their name follows, so that none removes another's.
 pub const FINALIZER_PREFIX: &str = "reconciler.landform.dev/";
@@ -305,6 +305,10 @@ impl Reconciler for HookReconciler {
 
     fn limit(&self) -> usize {
         self.spec.concurrency
+    }
+
+    fn order(&self) -> Order {
+        self.spec.order
     }
 }
 

@@ -7,6 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use landform_api::duration;
 
+use crate::reconciler::Order;
+
 /// The group of Landform's own kinds.
 pub const GROUP: &str = "landform.dev";
 /// The kind.
@@ -46,6 +48,9 @@ pub struct ReconcilerSpec {
     /// Whether deleted objects wait until the hook says that it is done.
     #[serde(default)]
     pub finalize: bool,
+    /// Among whom deletes and renames of the kind go first.
+    #[serde(default)]
+    pub order: Order,
 }
 
 /// A kind in one version.

@@ -17,6 +17,7 @@ fn sight(key: &str, version: u64, content: u64) -> Sight<Name> {
         refs: Vec::new(),
         marked: false,
         role: Role::Reconciled,
+        order: crate::Order::Strict,
     }
 }
 
