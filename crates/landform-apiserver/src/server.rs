@@ -95,6 +95,8 @@ pub(crate) struct Shared {
     pub(crate) tokens: Tokens,
     /// Writes of definitions happen one after the other: each changes the set of kinds.
     pub(crate) definitions: Mutex<()>,
+    /// Whose turn it is to write a key that many write.
+    pub(crate) turns: crate::verbs::Turns,
     /// Owners that writes under way are about to add.
     pub(crate) announced_owners: crate::verbs::Announced,
     reads: Semaphore,
@@ -147,6 +149,7 @@ impl ApiServer {
                 rules: Follower::default(),
                 tokens: Tokens::default(),
                 definitions: Mutex::new(()),
+                turns: crate::verbs::Turns::default(),
                 announced_owners: crate::verbs::Announced::default(),
                 stopping: CancellationToken::new(),
             }),

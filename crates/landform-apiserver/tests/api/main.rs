@@ -24,3 +24,4 @@ mod subresources;
 mod tokens;
 mod views;
 mod watches;
+mod writers;
