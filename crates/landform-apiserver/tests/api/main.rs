@@ -25,3 +25,4 @@ mod tokens;
 mod views;
 mod watches;
 mod writers;
+mod wrong_types;
