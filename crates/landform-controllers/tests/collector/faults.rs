@@ -17,6 +17,9 @@ use landform_apiserver::LocalService;
 use parking_lot::Mutex;
 use tower::Service;
 
+/// How far the lines of a watch that lags are apart.
+pub(crate) const LAG: Duration = Duration::from_millis(500);
+
 pub(crate) type Answer = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
 /// The way; its faults can be switched on and off.
@@ -31,6 +34,8 @@ pub(crate) struct Faults {
     pub(crate) on: AtomicBool,
     /// Whether the server has no index of uids, as a cluster of others.
     pub(crate) without_uids: AtomicBool,
+    /// Whether the lines of a watch of config maps come one by one, each after [`LAG`].
+    pub(crate) lags: AtomicBool,
     /// How many uids were asked for.
     pub(crate) questions: AtomicUsize,
 }
@@ -56,6 +61,7 @@ impl Faulty {
             random: Mutex::new(seed | 1),
             on: AtomicBool::new(false),
             without_uids: AtomicBool::new(false),
+            lags: AtomicBool::new(false),
             questions: AtomicUsize::new(0),
         };
         Self {
@@ -96,6 +102,7 @@ impl Service<Request<kube::client::Body>> for Faulty {
                 *request.uri_mut() = "/apis/landform.dev/v1alpha1/none".parse().unwrap();
             }
         }
+        let of_maps = request.uri().path().ends_with("/configmaps");
         let is_watch = request
             .uri()
             .query()
@@ -131,7 +138,16 @@ impl Service<Request<kube::client::Body>> for Faulty {
                 futures::stream::iter(frames)
             });
             let body = if is_watch {
-                StreamBody::new(stream.take(lines)).boxed_unsync()
+                let late = stream.then(move |line| {
+                    let lags = of_maps && faults.lags.load(Ordering::SeqCst);
+                    async move {
+                        if lags {
+                            tokio::time::sleep(LAG).await;
+                        }
+                        line
+                    }
+                });
+                StreamBody::new(late.take(lines)).boxed_unsync()
             } else {
                 StreamBody::new(stream).boxed_unsync()
             };
