@@ -8,6 +8,7 @@
 //! `GET /apis/landform.dev/v1alpha1/uids/UID` is the question for clients; the garbage collector asks it before it
 //! counts an owner as absent (G12b). A uid that isn't there now will never be there again.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
@@ -23,6 +24,9 @@ use crate::error::{ApiError, Result};
 use crate::request::query::Query;
 use crate::server::{ApiServer, Shared};
 use crate::view::View;
+
+/// After this many records or events other tasks have their turn.
+const AT_ONCE: usize = 256;
 
 /// The name of the view.
 const NAME: &str = "uids";
@@ -91,7 +95,7 @@ impl ApiServer {
     async fn key_of(&self, uid: &Uid) -> Result<Option<Key>> {
         let mut index = self.shared.uids.0.lock().await;
         if let Some(known) = index.as_mut() {
-            match known.catch_up() {
+            match known.catch_up().await {
                 Ok(()) => return Ok(known.keys.get(uid).cloned()),
                 Err(WatchError::Compacted { .. }) => *index = None,
                 Err(closed @ WatchError::Closed) => return Err(closed.into()),
@@ -117,22 +121,28 @@ impl Index {
                 limit: None,
                 at: None,
             };
-            for record in store.range(query).await?.records {
-                keys.insert(Uid::new(&stored(&record).metadata.uid), record.key);
+            for records in store.range(query).await?.records.chunks(AT_ONCE) {
+                for record in records {
+                    keys.insert(uid_of(record), record.key.clone());
+                }
+                // Other requests want to be answered, too.
+                tokio::task::yield_now().await;
             }
-            // Others want to be answered, too.
-            tokio::task::yield_now().await;
         }
         let mut index = Self { keys, log };
-        index.catch_up()?;
+        index.catch_up().await?;
         Ok(index)
     }
 
     /// Takes in what the log has, without waiting for more.
-    fn catch_up(&mut self) -> Result<(), WatchError> {
+    async fn catch_up(&mut self) -> Result<(), WatchError> {
         while let Some(events) = self.log.next().now_or_never() {
-            for event in events? {
-                self.take(&event);
+            let events = events?;
+            for event in &events {
+                self.take(event);
+            }
+            if events.len() >= AT_ONCE {
+                tokio::task::yield_now().await;
             }
         }
         Ok(())
@@ -142,11 +152,10 @@ impl Index {
         let record = &event.record;
         match event.kind {
             EventKind::Created => {
-                let uid = Uid::new(&stored(record).metadata.uid);
-                self.keys.insert(uid, record.key.clone());
+                self.keys.insert(uid_of(record), record.key.clone());
             }
             EventKind::Deleted => {
-                let uid = Uid::new(&stored(record).metadata.uid);
+                let uid = uid_of(record);
                 // The scan may have found it under the name that it got later.
                 if self.keys.get(&uid) == Some(&record.key) {
                     self.keys.remove(&uid);
@@ -158,8 +167,24 @@ impl Index {
     }
 }
 
+/// The uid of a stored object, read without the rest of it.
+fn uid_of(record: &Record) -> Uid {
+    #[derive(Default, Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow, default)]
+        metadata: Metadata<'a>,
+    }
+    #[derive(Default, Deserialize)]
+    struct Metadata<'a> {
+        #[serde(borrow, default)]
+        uid: Cow<'a, str>,
+    }
+    let object: Object<'_> = serde_json::from_slice(&record.value).unwrap_or_default();
+    Uid::new(&object.metadata.uid)
+}
+
 /// What can't be read has no uid.
-pub(crate) fn stored(record: &Record) -> Stored {
+fn stored(record: &Record) -> Stored {
     serde_json::from_slice(&record.value).unwrap_or_default()
 }
 

@@ -83,7 +83,7 @@ impl Drop for Turn<'_> {
         }
         self.held = None;
         let mut lines = self.turns.lines.lock();
-        // Only the table knows it: nobody waits for it, or has it.
+        // Only the table knows it: no write waits for it, or has it.
         if lines
             .get(&self.key)
             .is_some_and(|line| Arc::strong_count(line) == 1)

@@ -123,9 +123,9 @@ async fn c5_r15_a_watch_that_is_resumed_after_any_event_of_a_rename_misses_nothi
         let last = whole[seen - 1].1["metadata"]["resourceVersion"]
             .as_str()
             .unwrap();
-        assert_eq!(events(last).await, whole[seen..], "after {} events", seen);
+        assert_eq!(events(last).await, whole[seen..], "after {seen} events");
     }
-    // Nobody but a rename says so.
+    // Only a rename says so.
     let forged = json!({"metadata": {"annotations": {"landform.dev/renamed-to": "x", "a": "b"}}});
     let patched = api
         .patch(&format!("{WIDGETS}/new"), "merge", forged)

@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// A kind is served no more. Its objects are as they were last seen: nobody can change them through the API, until
+    /// A kind is served no more. Its objects are as they were last seen: the API changes none of them, until
     /// they go with their definition.
     pub(crate) fn drop_kind(&mut self, kind: KindId) {
         self.kind_mut(kind).health = Health::Gone;

@@ -208,7 +208,7 @@ async fn g12b_a_cluster_without_an_index_of_uids_is_asked_by_name() {
 }
 
 #[tokio::test]
-async fn g13_what_an_object_carries_decides_about_its_dependents_when_nobody_says_how() {
+async fn g13_what_an_object_carries_decides_about_its_dependents_when_no_policy_is_named() {
     let mut world = World::start().await;
     // As Kubernetes: `orphan` keeps them, whether the object is deleted itself or goes with its owner.
     world.make("top", &[]).await;

@@ -339,7 +339,7 @@ async fn run(steps: Vec<Step>, seed: u64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    // A case runs a server and a collector for minutes of a clock that waits for nobody.
+    // A case runs a server and a collector for minutes of a clock that stands still while they work.
     #![proptest_config(ProptestConfig {
         cases: ProptestConfig::default().cases.div_ceil(4), max_shrink_iters: 200, ..ProptestConfig::default()
     })]
