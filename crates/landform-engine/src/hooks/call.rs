@@ -21,6 +21,15 @@ pub(crate) enum Hook {
     Command(CommandHook),
 }
 
+/// How long a call may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// From its begin to its answer.
+    pub(crate) timeout: Duration,
+    /// From when it is given up to its end.
+    pub(crate) grace: Duration,
+}
+
 /// Why a call brought no answer. The texts don't name the hook or the object; callers do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
@@ -50,14 +59,15 @@ impl Hook {
         }
     }
 
-    /// Calls it. Returns when there is an answer, the time is up, or `cancelled` resolves; a command has
-    /// ended then.
+    /// Calls it. Gives up when the time is up or `cancelled` resolves. When this returns nothing of the call goes on
+    /// any more, but for a URL that has not answered within its grace period (R9b).
     pub(crate) async fn call(
         &self,
         request: Bytes,
-        timeout: Duration,
+        limits: Limits,
         cancelled: impl Future<Output = ()>,
     ) -> Result<Bytes, CallError> {
+        let Limits { timeout, grace } = limits;
         let give_up = async {
             tokio::select! {
                 biased;
@@ -69,8 +79,8 @@ impl Hook {
             }
         };
         match self {
-            Self::Url(hook) => hook.call(request, give_up).await,
-            Self::Command(hook) => hook.call(request, give_up).await,
+            Self::Url(hook) => hook.call(request, grace, give_up).await,
+            Self::Command(hook) => hook.call(request, grace, give_up).await,
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use super::call::{ANSWER_BYTES, CallError, too_long};
 use super::protocol;
 
-/// A command that was told to end gets so long before it is killed.
+/// A command that was killed is gone within this time, unless the system holds it.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// So many lines of stderr are shown.
 const ERROR_LINES: usize = 5;
@@ -52,6 +52,7 @@ impl CommandHook {
     pub(crate) async fn call(
         &self,
         request: Bytes,
+        grace: Duration,
         give_up: impl Future<Output = CallError>,
     ) -> Result<Bytes, CallError> {
         let mut child = Command::new(&self.program)
@@ -68,7 +69,7 @@ impl CommandHook {
             biased;
             error = give_up => {
                 group.send(Signal::TERM);
-                let mut ended = tokio::time::timeout(PATIENCE, &mut end).await;
+                let mut ended = tokio::time::timeout(grace, &mut end).await;
                 if ended.is_err() {
                     group.send(Signal::KILL);
                     // Nothing survives that, but its pipes may be held by a process that left the group.
