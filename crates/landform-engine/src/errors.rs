@@ -28,6 +28,8 @@ pub enum ErrorPlace {
     Annotation,
     /// In a condition of `status.conditions`.
     Condition(ConditionFields),
+    /// Nowhere: its runs say nothing about it. What others told stays.
+    Nowhere,
 }
 
 /// The fields that conditions of a kind have besides `type`, `status` and `message`.
@@ -143,6 +145,7 @@ impl ConditionFields {
 /// Whether an object tells an error of ours.
 pub(crate) fn tells(place: &ErrorPlace, object: &DynamicObject) -> bool {
     let in_status = match place {
+        ErrorPlace::Nowhere => return false,
         ErrorPlace::Annotation => false,
         ErrorPlace::Condition(_) => object
             .data
@@ -154,7 +157,7 @@ pub(crate) fn tells(place: &ErrorPlace, object: &DynamicObject) -> bool {
 
 /// Takes what a stored status tells of an error over into the status that replaces it.
 pub(crate) fn keep(place: &ErrorPlace, stored: &Value, wanted: &mut Value) {
-    if *place == ErrorPlace::Annotation || told(wanted).is_some() {
+    if !matches!(place, ErrorPlace::Condition(_)) || told(wanted).is_some() {
         return;
     }
     let (Some(condition), Some(fields)) = (told(stored), wanted.as_object_mut()) else {
@@ -188,13 +191,14 @@ fn change(
     now: &str,
 ) -> Change {
     let annotated = match place {
+        ErrorPlace::Nowhere => return Change::default(),
         ErrorPlace::Annotation => problem.map(|problem| cut(&problem.message).to_owned()),
         ErrorPlace::Condition(_) => None,
     };
     let before = object.annotations().get(ANNOTATION_ERROR);
     let annotation = (before != annotated.as_ref()).then(|| json!(annotated));
     let conditions = match place {
-        ErrorPlace::Annotation => None,
+        ErrorPlace::Nowhere | ErrorPlace::Annotation => None,
         ErrorPlace::Condition(fields) => conditions(fields, object, problem, now),
     };
     Change {

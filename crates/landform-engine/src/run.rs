@@ -17,7 +17,7 @@ use crate::client;
 use crate::clock::{Clock, millis, read_time, write_time};
 use crate::context::{Context, Referred, api_of};
 use crate::cycle::Reporting;
-use crate::errors::{self, Problem};
+use crate::errors::{self, ErrorPlace, Problem};
 use crate::key::{Key, is_name};
 use crate::message::Inbox;
 use crate::reconciler::{Failure, Outcome, Reconciler, Ref};
@@ -345,7 +345,8 @@ impl Run {
         problem: Option<Problem>,
     ) -> Result<(), Failure> {
         let place = self.reconciler.error_place();
-        if problem.is_none() && !errors::tells(&place, object) {
+        let nothing = problem.is_none() && !errors::tells(&place, object);
+        if nothing || place == ErrorPlace::Nowhere {
             return Ok(());
         }
         let namespace = object.metadata.namespace.as_deref();

@@ -3,10 +3,12 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::calls::Calls;
 use super::command::CommandHook;
 use super::http_hook::HttpHook;
 use super::spec::HookSpec;
@@ -49,10 +51,10 @@ impl Hook {
     ///
     /// # Errors
     /// What is wrong with it; the schema has refused most of that before.
-    pub(crate) fn new(spec: &HookSpec) -> Result<Self, String> {
+    pub(crate) fn new(spec: &HookSpec, calls: Option<Arc<Calls>>) -> Result<Self, String> {
         match (&spec.url, &spec.command) {
             (Some(url), None) => HttpHook::new(url).map(Box::new).map(Self::Url),
-            (None, Some(command)) => CommandHook::new(command).map(Self::Command),
+            (None, Some(command)) => CommandHook::new(command, calls).map(Self::Command),
             (None, None) | (Some(_), Some(_)) => {
                 Err("exactly one of hook.url and hook.command must be given".to_owned())
             }

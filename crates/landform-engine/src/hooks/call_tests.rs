@@ -39,7 +39,7 @@ fn command(words: &[&str]) -> Hook {
         command: Some(command),
         grace: GRACE,
     };
-    Hook::new(&spec).unwrap()
+    Hook::new(&spec, None).unwrap()
 }
 
 fn shell(script: &str) -> Hook {
@@ -52,7 +52,7 @@ fn url(url: &str) -> Hook {
         command: None,
         grace: GRACE,
     };
-    Hook::new(&spec).unwrap()
+    Hook::new(&spec, None).unwrap()
 }
 
 async fn call(hook: &Hook) -> Result<Bytes, CallError> {
@@ -83,7 +83,7 @@ fn exactly_one_hook_that_makes_sense() {
         (spec(None, Some(vec![""])), "names no program"),
     ];
     for (spec, expected) in table {
-        let problem = Hook::new(&spec).map(|_| ()).unwrap_err();
+        let problem = Hook::new(&spec, None).map(|_| ()).unwrap_err();
         assert!(problem.contains(expected), "{spec:?}: {problem}");
     }
 }

@@ -18,6 +18,7 @@ use landform_api::GroupVersionKind;
 use serde_json::{Value, json};
 
 use super::call::{CallError, Hook, Limits};
+use super::calls::Calls;
 use super::children;
 use super::decide::{self, Child, OwnedKind, Owner, Scope};
 use super::kinds::{Kinds, Served};
@@ -92,10 +93,11 @@ impl HookReconciler {
         spec: ReconcilerSpec,
         kinds: Kinds,
         health: Arc<Health>,
+        calls: Option<Arc<Calls>>,
     ) -> Result<Self, String> {
         let refs = references::compile(&spec)
             .map_err(|(path, error)| format!("the path {path:?} can't be read {error}"))?;
-        let hook = Hook::new(&spec.hook)?;
+        let hook = Hook::new(&spec.hook, calls)?;
         let names = spec.owns.iter().map(super::spec::KindName::name);
         let owned = names.filter_map(|name| Some((name.clone(), kinds.get(&name)?.clone())));
         Ok(Self {

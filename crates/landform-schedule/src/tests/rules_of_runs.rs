@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::world::{Name, name};
 use crate::{
-    Answer, Command, Event, LONGEST_MS, Outcome, Retry, Role, RunId, Scheduler, Sight, Standing,
-    Version,
+    Answer, Command, Event, LONGEST_MS, Outcome, Reason, Retry, Role, RunId, Scheduler, Sight,
+    Standing, Version,
 };
 
 fn sight(key: &str, version: u64, content: u64) -> Sight<Name> {

@@ -10,3 +10,4 @@ mod overlap;
 mod server;
 mod specs;
 mod stage;
+mod told;
