@@ -1,7 +1,8 @@
 //! Commands of hooks when the server is killed: nothing of them works on together with what comes after (R9b).
 
-use landform_e2e::{Lines, Server, python};
 use std::process::Command;
+
+use landform_e2e::{Lines, Server};
 
 const BOXES: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
@@ -81,9 +82,8 @@ metadata: {{name: boxes}}
 spec:
   for: {{group: example.com, version: v1, kind: Box}}
   refs: [{{path: ".spec.of[*]"}}]
-  hook: {{command: [{}, {hook}, {}]}}
+  hook: {{command: [python3, {hook}, {}]}}
 "#,
-        python().display(),
         home.display()
     ));
     server.apply(&(one("outer", "[]") + &one("inner", "[outer]")));

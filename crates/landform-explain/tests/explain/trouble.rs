@@ -269,10 +269,8 @@ async fn a_hook_that_does_not_let_go() {
         "\
 Toy/car is being deleted since TIME
 
-Toy/car Deleting
-
 Root cause
-  Toy/car: Toy/car is held until the hook of Reconciler/toys is done: its last call failed: the bucket is not empty
+  Toy/car is held until the hook of Reconciler/toys is done: its last call failed: the bucket is not empty
   Hook, since TIME
   → see what keeps the hook `sh -c {script}` of Reconciler/toys from being done; it is called again when Toy/car or something that it owns or refers to changes; to let all objects of the kind go without it, set spec.finalize of Reconciler/toys to false
 "
