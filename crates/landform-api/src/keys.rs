@@ -22,3 +22,6 @@ pub const ANNOTATION_RENAMED_TO: &str = "landform.dev/renamed-to";
 /// When an object's reconciler wants to be called again. Kept on the object so that a restart doesn't
 /// forget it (R12).
 pub const ANNOTATION_RETRIGGER_AT: &str = "landform.dev/retrigger-at";
+/// On an object whose last run failed, or that is in a cycle of references, and whose kind has no conditions: the
+/// error. The engine removes it when the object is well again (R7b).
+pub const ANNOTATION_ERROR: &str = "landform.dev/error";

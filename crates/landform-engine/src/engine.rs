@@ -1,6 +1,7 @@
 //! Starting an engine, and talking to one that runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
@@ -62,6 +63,17 @@ impl Builder {
     #[must_use]
     pub fn hooks(self) -> Self {
         self.hooks_by(|engine| Arc::new(engine.clone()))
+    }
+
+    /// The same, and calls of commands are written down in a directory: an engine that comes after this one was
+    /// killed ends what is left of them before it calls any hook (R9b).
+    #[must_use]
+    pub fn hooks_recorded_in(mut self, directory: PathBuf) -> Self {
+        self.reconcilers.push(Box::new(|engine| {
+            let controller = ReconcilerController::new(Arc::new(engine.clone()));
+            Arc::new(controller.recording_in(directory))
+        }));
+        self
     }
 
     /// The same, but what Reconcilers ask for goes to the registry that is made here: a plan must not call

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
+use landform_api::keys::{ANNOTATION_ERROR, ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::{Event, Order, Role, Sight, Version};
 use tokio::sync::watch;
@@ -438,10 +438,12 @@ impl Driver {
     }
 
     /// Whether an object that was listed needs no run. One that wants to be called at a time has a run that
-    /// sets its timer.
+    /// sets its timer, and one that tells an error has a run that finds out whether it is still so.
     fn is_idle(&self, key: &Key, object: &DynamicObject) -> bool {
-        let timed = object.annotations().contains_key(ANNOTATION_RETRIGGER_AT);
-        let reconciler = self.reconciler_of(key).filter(|_| !timed);
+        let annotations = object.annotations();
+        let noted = [ANNOTATION_RETRIGGER_AT, ANNOTATION_ERROR];
+        let noted = noted.iter().any(|name| annotations.contains_key(*name));
+        let reconciler = self.reconciler_of(key).filter(|_| !noted);
         reconciler.is_some_and(|reconciler| {
             guarded(&key.kind.kind, || reconciler.idle(object)).unwrap_or(false)
         })

@@ -13,6 +13,10 @@ use serde_json::Value;
 
 use crate::content::content_of_spec;
 use crate::context::Context;
+use crate::errors::ErrorPlace;
+
+/// Unless a reconciler says otherwise, a cancelled run has this long to return (R9).
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Brings objects of one kind to where they should be, one object at a time.
 ///
@@ -95,8 +99,19 @@ pub trait Reconciler: Send + Sync + 'static {
         Order::Strict
     }
 
+    /// How long a cancelled run may take to return before it is reported, and before others get its place (R9).
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+
+    /// Where its objects show the error of their last run, or of the cycle that they are in (R7b).
+    fn error_place(&self) -> ErrorPlace {
+        ErrorPlace::Annotation
+    }
+
     /// What to merge into the status of an object that is part of a cycle of references, and therefore
-    /// doesn't run (R7). Besides, an Event and the engine's view name the cycle.
+    /// doesn't run (R7), in place of what [`Reconciler::error_place`] says. Besides, an Event and the engine's view
+    /// name the cycle.
     fn status_in_cycle(&self, object: &DynamicObject, cycle: &str) -> Option<Value> {
         let _ = (object, cycle);
         None

@@ -293,7 +293,7 @@ impl Driver {
         (found, more)
     }
 
-    fn object(&self, key: &Key) -> Option<ObjectView> {
+    pub(crate) fn object(&self, key: &Key) -> Option<ObjectView> {
         let status = self.machine.status(key)?;
         Some(self.describe(key, status))
     }

@@ -161,6 +161,8 @@ pub enum Outcome {
         error: Arc<str>,
         /// When it is tried again.
         retry: Retry,
+        /// When the object wants to be looked at again all the same (R12b).
+        retrigger_at_ms: Option<u64>,
     },
     /// It gave up because it was told to, or because the process ends.
     Cancelled,

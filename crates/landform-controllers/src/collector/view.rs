@@ -15,6 +15,7 @@ use futures::future::BoxFuture;
 use landform_api::keys;
 use landform_apiserver::error::{ApiError, Result};
 use landform_apiserver::{Query, View};
+use landform_engine::hooks::FINALIZER_PREFIX;
 use landform_graph::NodeId;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -279,6 +280,10 @@ pub(super) fn responsible(finalizer: &str) -> String {
         keys::FINALIZER_NAMESPACE | keys::FINALIZER_CRD => "Landform's API server".into(),
         "finalizer.landscaper.gardener.cloud" => {
             "the controller of installations, executions or deploy items".into()
+        }
+        other if other.starts_with(FINALIZER_PREFIX) => {
+            let name = other.trim_start_matches(FINALIZER_PREFIX);
+            format!("the hook of Reconciler/{name}")
         }
         other => match other.split_once('/') {
             Some((domain, _)) => format!("the controller of {domain}"),

@@ -11,6 +11,7 @@
 //! Runs of Reconcilers happen one after the other, so that what is held is known exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ use kube::{Client, ResourceExt as _};
 use landform_api::{GroupKind, GroupVersionKind};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
+use super::calls::Calls;
 use super::claims::{self, Claim};
 use super::kinds::{self, Kinds};
 use super::reconciler::{Health, HookReconciler, finalizer, without_finalizer};
@@ -52,9 +55,16 @@ pub trait Registry: Send + Sync + 'static {
 /// Reconciles Reconcilers.
 pub struct ReconcilerController {
     registry: Arc<dyn Registry>,
+    records: Option<Records>,
     state: Mutex<State>,
     /// The groups that each Reconciler names: their definitions lead to it.
     groups: Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>,
+}
+
+/// Where calls are written down.
+struct Records {
+    directory: PathBuf,
+    calls: OnceCell<Arc<Calls>>,
 }
 
 #[derive(Default)]
@@ -84,9 +94,36 @@ impl ReconcilerController {
     pub fn new(registry: Arc<dyn Registry>) -> Self {
         Self {
             registry,
+            records: None,
             state: Mutex::default(),
             groups: Arc::default(),
         }
+    }
+
+    /// Writes calls of commands down in a directory. What another process that is no more has left there is ended
+    /// before any hook is called (R9b).
+    #[must_use]
+    pub fn recording_in(mut self, directory: PathBuf) -> Self {
+        self.records = Some(Records {
+            directory,
+            calls: OnceCell::new(),
+        });
+        self
+    }
+
+    /// Where calls are written down, after what was left there has ended.
+    async fn calls(&self) -> Result<Option<Arc<Calls>>, Failure> {
+        let Some(Records { directory, calls }) = &self.records else {
+            return Ok(None);
+        };
+        let open = || async { Calls::open(directory).await.map(Arc::new) };
+        let calls = calls.get_or_try_init(open).await.map_err(|error| {
+            let directory = directory.display();
+            Failure::Transient(format!(
+                "hooks can't be called before calls of a former process have ended, which {directory} tells of: {error}"
+            ))
+        })?;
+        Ok(Some(calls.clone()))
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
@@ -121,10 +158,11 @@ impl ReconcilerController {
         if let Some(by) = self.other_holder(context, name, &kind).await? {
             return Ok(Standing::Taken(by));
         }
+        let calls = self.calls().await?;
         let kinds = Kinds::discover(&context.client(), spec).await?;
         let health = match self.held_by(name, spec, &kinds) {
             Some(health) => health,
-            None => match self.register(name, spec, kinds.clone()).await {
+            None => match self.register(name, spec, kinds.clone(), calls).await {
                 Ok(health) => health,
                 Err(problem) => return Ok(Standing::Invalid(problem)),
             },
@@ -177,10 +215,12 @@ impl ReconcilerController {
         name: &str,
         spec: &ReconcilerSpec,
         kinds: Kinds,
+        calls: Option<Arc<Calls>>,
     ) -> Result<Arc<Health>, String> {
         let (registry, key) = (self.registry.clone(), key_of(name));
         let health = Arc::new(Health::new(Arc::new(move || registry.ask(key.clone()))));
-        let reconciler = HookReconciler::new(name, spec.clone(), kinds.clone(), health.clone())?;
+        let reconciler =
+            HookReconciler::new(name, spec.clone(), kinds.clone(), health.clone(), calls)?;
         self.registry.register(Arc::new(reconciler)).await?;
         tracing::info!(reconciler = name, kind = %spec.of.name(), "a hook reconciles this kind from now on");
         let held = Held {

@@ -292,6 +292,7 @@ impl World {
             How::Error => Outcome::Failed {
                 error: "no".into(),
                 retry: Retry::Backoff,
+                retrigger_at_ms: None,
             },
         };
         let now_ms = self.now_ms;

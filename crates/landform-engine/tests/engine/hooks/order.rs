@@ -4,11 +4,16 @@ use kube::ResourceExt as _;
 use kube::api::{Api, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind};
 use landform_engine::view::Relation;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::server::HookServer;
 use super::stage::{Stage, soon, spec};
 use crate::harness::{GROUP, key};
+
+/// A spec by which calls that are given up are not waited for.
+fn without_grace(hook: &HookServer) -> Value {
+    json!({"hook": {"url": hook.url(), "grace": "0s"}})
+}
 
 #[tokio::test]
 async fn r2_r4_dependents_are_called_after_what_they_refer_to() {
@@ -60,7 +65,7 @@ async fn r2_r4_dependents_are_called_after_what_they_refer_to() {
 #[tokio::test]
 async fn r5_r9_a_change_by_others_closes_the_request_and_another_one_follows() {
     let mut hook = HookServer::start().await;
-    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    let mut stage = Stage::with_url(&hook.url(), without_grace(&hook)).await;
     stage.world.create("a", json!({"value": 1})).await;
     let call = hook.call_for("a").await;
     stage.world.update("a", json!({"value": 2})).await;
@@ -75,7 +80,7 @@ async fn r5_r9_a_change_by_others_closes_the_request_and_another_one_follows() {
 #[tokio::test]
 async fn r6_a_change_above_closes_the_request_below() {
     let mut hook = HookServer::start().await;
-    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    let mut stage = Stage::with_url(&hook.url(), without_grace(&hook)).await;
     stage.world.create("a", json!({"value": 1})).await;
     hook.call_for("a").await.answer(json!({}));
     stage.success_of("a").await;
@@ -91,7 +96,9 @@ async fn r6_a_change_above_closes_the_request_below() {
 #[tokio::test]
 async fn a_hook_that_takes_too_long_is_an_error_that_names_it() {
     let mut hook = HookServer::start().await;
-    let mut stage = Stage::with_url(&hook.url(), json!({"timeout": "50ms"})).await;
+    let mut spec = without_grace(&hook);
+    spec["timeout"] = json!("50ms");
+    let mut stage = Stage::with_url(&hook.url(), spec).await;
     stage.world.create("a", json!({})).await;
     let call = hook.call_for("a").await;
     let error = stage.failure_of("a").await;
