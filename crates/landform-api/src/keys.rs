@@ -15,6 +15,13 @@ pub const LABEL_NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// On an object that has another name than before: the former one. Whoever renames an object sets it; the
 /// engine removes it when the object's reconciler has succeeded under the new name (R2, R8).
 pub const ANNOTATION_RENAMED_FROM: &str = "landform.dev/renamed-from";
+/// On the last that a watch shows of an object under its former name: the new one. The API's rename sets it, and removes
+/// it from what clients send, so that the DELETED event which carries it is always followed by the object
+/// under its new name.
+pub const ANNOTATION_RENAMED_TO: &str = "landform.dev/renamed-to";
 /// When an object's reconciler wants to be called again. Kept on the object so that a restart doesn't
 /// forget it (R12).
 pub const ANNOTATION_RETRIGGER_AT: &str = "landform.dev/retrigger-at";
+/// On an object whose last run failed, or that is in a cycle of references, and whose kind has no conditions: the
+/// error. The engine removes it when the object is well again (R7b).
+pub const ANNOTATION_ERROR: &str = "landform.dev/error";

@@ -29,6 +29,7 @@ mod selector;
 mod server;
 mod table;
 mod tokens;
+mod uids;
 mod verbs;
 mod view;
 

@@ -95,6 +95,9 @@ pub(crate) struct Shared {
     pub(crate) tokens: Tokens,
     /// Writes of definitions happen one after the other: each changes the set of kinds.
     pub(crate) definitions: Mutex<()>,
+    pub(crate) uids: crate::uids::Uids,
+    /// Whose turn it is to write a key that many write.
+    pub(crate) turns: crate::verbs::Turns,
     /// Owners that writes under way are about to add.
     pub(crate) announced_owners: crate::verbs::Announced,
     reads: Semaphore,
@@ -147,6 +150,8 @@ impl ApiServer {
                 rules: Follower::default(),
                 tokens: Tokens::default(),
                 definitions: Mutex::new(()),
+                uids: crate::uids::Uids::default(),
+                turns: crate::verbs::Turns::default(),
                 announced_owners: crate::verbs::Announced::default(),
                 stopping: CancellationToken::new(),
             }),
@@ -154,6 +159,7 @@ impl ApiServer {
         server.load_definitions().await?;
         server.ensure_namespaces().await?;
         server.ensure_rules().await?;
+        server.mount_uids();
         Ok(server)
     }
 

@@ -93,6 +93,12 @@ pub struct DeployError {
     pub codes: Vec<ErrorCode>,
 }
 
+impl From<landform_process::StillRunning> for DeployError {
+    fn from(error: landform_process::StillRunning) -> Self {
+        Self::transient("Stop", "StillRunning", error.to_string())
+    }
+}
+
 impl DeployError {
     /// A person must change something before it can work.
     pub fn configuration(reason: &str, message: impl Into<String>) -> Self {

@@ -1,7 +1,7 @@
 //! What a run is given.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use kube::api::{Api, Patch, PatchParams};
@@ -14,11 +14,15 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, millis};
+use crate::errors::{self, ErrorPlace};
+use crate::hooks::three_way;
 use crate::key::Key;
 use crate::merge;
+use crate::message::Inbox;
 use crate::reconciler::{Failure, Ref};
 use crate::recorder::{EventType, Recorder};
+use crate::standing::{self, RefState};
 
 /// So often metadata are read and written when others write at the same time.
 const EDIT_ATTEMPTS: usize = 5;
@@ -46,6 +50,9 @@ pub struct Context {
     pub(crate) phase: Phase,
     pub(crate) retrigger_at_ms: Option<u64>,
     pub(crate) recorder: Recorder,
+    pub(crate) inbox: Inbox,
+    /// When this run wants its object to be looked at again, whatever else it says.
+    pub(crate) asked_at_ms: StdMutex<Option<u64>>,
     /// The status as this run last wrote it.
     pub(crate) written: Mutex<Option<Value>>,
 }
@@ -164,6 +171,31 @@ impl Context {
         self.retrigger_at_ms
     }
 
+    /// Asks for another run after this time, whatever else this one says: an error, that nothing must be tried
+    /// again, that it waits (R12b). It stands until it was due, or a later run asks for another time.
+    pub fn retrigger_after(&self, after: Duration) {
+        let at_ms = self.now_ms().saturating_add(millis(after));
+        let mut asked = self
+            .asked_at_ms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *asked = Some(at_ms);
+    }
+
+    pub(crate) fn asked_at_ms(&self) -> Option<u64> {
+        let asked = self.asked_at_ms.lock();
+        *asked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the objects stand that this one refers to, in the order of [`Context::refs`], by their last runs.
+    pub(crate) async fn ref_states(&self) -> Result<Vec<RefState>, Failure> {
+        if self.refs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let references = self.refs.iter().map(|found| found.reference.clone());
+        standing::ask(&self.inbox, references.collect()).await
+    }
+
     /// Tells people that something happened to the object. Never waits, never fails.
     pub fn event(&self, kind: EventType, reason: &str, message: &str) {
         self.recorder
@@ -231,6 +263,38 @@ impl Context {
             .patch_status(&name, &PatchParams::default(), &patch)
             .await?;
         *written = Some(status);
+        Ok(())
+    }
+
+    /// Replaces the object's status as it is now, whatever others wrote into it since the run began, if it differs.
+    /// What the engine itself tells there about an error stays.
+    ///
+    /// # Errors
+    /// What the API answers.
+    pub(crate) async fn replace_status(
+        &self,
+        status: &Value,
+        place: &ErrorPlace,
+    ) -> Result<(), Failure> {
+        let (api, name) = (self.api(), self.object.name_any());
+        let mut written = self.written.lock().await;
+        let Some(found) = api.get_opt(&name).await? else {
+            return Ok(());
+        };
+        let stored = found.data.get("status").unwrap_or(&Value::Null);
+        let mut wanted = three_way::without_nulls(status.clone());
+        errors::keep(place, stored, &mut wanted);
+        if *stored != wanted {
+            // One operation that names no version: it replaces what is there, whoever writes at the same time.
+            let operations = json!([{"op": "add", "path": "/status", "value": wanted}]);
+            let patch = serde_json::from_value(operations).map_err(|error| {
+                Failure::Transient(format!("the status can't be written: {error}"))
+            })?;
+            let patch = Patch::Json::<()>(patch);
+            api.patch_status(&name, &PatchParams::default(), &patch)
+                .await?;
+        }
+        *written = Some(wanted);
         Ok(())
     }
 }

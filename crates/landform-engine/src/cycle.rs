@@ -9,7 +9,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Clock;
 use crate::context::api_of;
+use crate::errors::{self, Problem};
 use crate::key::Key;
 use crate::kinds::guarded;
 use crate::reconciler::Reconciler;
@@ -24,6 +26,7 @@ pub(crate) struct Report {
     pub(crate) resource: Arc<Resource>,
     pub(crate) key: Key,
     pub(crate) path: Arc<str>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// A report that is being written.
@@ -79,23 +82,21 @@ impl Report {
         let Some(object) = api.get_opt(&self.key.name).await? else {
             return Ok(());
         };
-        let message = format!(
-            "it is in a cycle of references and doesn't run: {}",
-            self.path
-        );
-        let warning = EventType::Warning;
+        let problem = Problem::cycle(&self.path);
         self.recorder.record(
             &object,
             &self.resource.api,
-            warning,
-            "ReferenceCycle",
-            &message,
+            EventType::Warning,
+            problem.reason,
+            &problem.message,
         );
         let wanted = guarded(&self.key.kind.kind, || {
             self.reconciler.status_in_cycle(&object, &self.path)
         });
         let Some(status) = wanted.flatten() else {
-            return Ok(());
+            let place = self.reconciler.error_place();
+            let (name, clock) = (&self.key.name, &*self.clock);
+            return errors::tell(&api, name, &place, Some(&problem), clock).await;
         };
         let patch = Patch::Merge(json!({"status": status}));
         api.patch_status(&self.key.name, &PatchParams::default(), &patch)

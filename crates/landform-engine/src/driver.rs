@@ -318,6 +318,7 @@ impl Driver {
             outcome: Outcome::Failed {
                 error: "the API doesn't serve this kind at present".into(),
                 retry: Retry::Backoff,
+                retrigger_at_ms: None,
             },
             now_ms: self.clock.now_ms(),
         });
@@ -339,8 +340,8 @@ impl Driver {
                     .with_label_values(&[kind])
                     .inc();
                 tracing::warn!(
-                    object = %key, run = run.0, seconds = crate::runs::PATIENCE.as_secs(),
-                    "a run was cancelled and doesn't return: its reconciler ignores the cancellation"
+                    object = %key, run = run.0,
+                    "a run was cancelled and has not returned in time; only its relatives wait for it"
                 );
                 self.note(key, TraceEvent::Stuck(run));
             }
@@ -367,6 +368,7 @@ impl Driver {
             resource,
             key: key.clone(),
             path: path.clone(),
+            clock: self.clock.clone(),
         };
         let former = self.cycle_reports.remove(key);
         let report = report.begin(former);

@@ -1,6 +1,7 @@
 //! Starting an engine, and talking to one that runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
@@ -28,8 +29,8 @@ use crate::runs::Runs;
 use crate::timers::Timers;
 use crate::trace::{Observer, Trace};
 
-/// Unless said otherwise, at most so many runs are under way at once.
-const RUNS: usize = 512;
+/// Unless said otherwise, at most this many runs are under way at once.
+const RUNS: usize = 2048;
 /// Unless said otherwise, so many entries of the trace are kept.
 const TRACE: usize = 1000;
 
@@ -64,6 +65,17 @@ impl Builder {
         self.hooks_by(|engine| Arc::new(engine.clone()))
     }
 
+    /// The same, and calls of commands are written down in a directory: an engine that comes after this one was
+    /// killed ends what is left of them before it calls any hook (R9b).
+    #[must_use]
+    pub fn hooks_recorded_in(mut self, directory: PathBuf) -> Self {
+        self.reconcilers.push(Box::new(|engine| {
+            let controller = ReconcilerController::new(Arc::new(engine.clone()));
+            Arc::new(controller.recording_in(directory))
+        }));
+        self
+    }
+
     /// The same, but what Reconcilers ask for goes to the registry that is made here: a plan must not call
     /// any hook.
     #[must_use]
@@ -91,7 +103,7 @@ impl Builder {
         self
     }
 
-    /// At most so many runs are under way at once, of all kinds together.
+    /// At most this many runs are under way at once, of all kinds together; each kind may always have a few.
     #[must_use]
     pub fn runs_at_once(mut self, runs: usize) -> Self {
         self.runs = runs.max(1);

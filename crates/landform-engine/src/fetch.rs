@@ -22,7 +22,7 @@ pub async fn fetch(url: &str, limit: usize) -> Result<Bytes, String> {
     let client = client(&address).map_err(|error| chain(&error))?;
     let request = Request::get(address)
         .header(header::USER_AGENT, "landform")
-        .body(Full::new(Bytes::new()))
+        .body(Full::new(Bytes::new()).boxed())
         .map_err(|error| error.to_string())?;
     let response = client
         .request(request)

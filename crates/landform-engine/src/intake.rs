@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
+use landform_api::keys::{ANNOTATION_ERROR, ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_schedule::{Event, Role, Sight, Version};
+use landform_schedule::{Event, Order, Role, Sight, Version};
 use tokio::sync::watch;
 
 use crate::content::content_of_all;
@@ -14,7 +14,7 @@ use crate::driver::Driver;
 use crate::key::Key;
 use crate::kinds::{Kind, Known, Reading, Task, group_kind, guarded, version_of};
 use crate::message::SourceEvent;
-use crate::reconciler::{Reconciler, Ref, Related};
+use crate::reconciler::{self, Reconciler, Ref, Related};
 use crate::source::Source;
 use crate::trace::TraceEvent;
 
@@ -438,10 +438,12 @@ impl Driver {
     }
 
     /// Whether an object that was listed needs no run. One that wants to be called at a time has a run that
-    /// sets its timer.
+    /// sets its timer, and one that tells an error has a run that finds out whether it is still so.
     fn is_idle(&self, key: &Key, object: &DynamicObject) -> bool {
-        let timed = object.annotations().contains_key(ANNOTATION_RETRIGGER_AT);
-        let reconciler = self.reconciler_of(key).filter(|_| !timed);
+        let annotations = object.annotations();
+        let noted = [ANNOTATION_RETRIGGER_AT, ANNOTATION_ERROR];
+        let noted = noted.iter().any(|name| annotations.contains_key(*name));
+        let reconciler = self.reconciler_of(key).filter(|_| !noted);
         reconciler.is_some_and(|reconciler| {
             guarded(&key.kind.kind, || reconciler.idle(object)).unwrap_or(false)
         })
@@ -510,6 +512,9 @@ impl Driver {
             return provided;
         }
         Sight {
+            order: reconciler.as_ref().map_or(Order::Free, |reconciler| {
+                self.order(&key, object, reconciler.order())
+            }),
             version: version_of(object),
             content: content.unwrap_or_default(),
             refs: refs.collect(),
@@ -520,6 +525,37 @@ impl Driver {
             },
             key,
         }
+    }
+
+    /// Among whom an object's deletes and renames go first (R8b).
+    fn order(&self, key: &Key, object: &DynamicObject, order: reconciler::Order) -> Order<Key> {
+        match order {
+            reconciler::Order::Strict => Order::Strict,
+            reconciler::Order::Free => Order::Free,
+            reconciler::Order::Related => Order::Related {
+                owners: self.owners(key, object),
+                names: self.provisions.names(key),
+            },
+        }
+    }
+
+    /// The objects that own an object and that the machine knows.
+    fn owners(&self, key: &Key, object: &DynamicObject) -> Vec<Key> {
+        let references = object.metadata.owner_references.iter().flatten();
+        let owners = references.filter_map(|owner| {
+            let (group, _) = landform_api::kind::split_api_version(&owner.api_version)?;
+            let kind = GroupKind {
+                group: group.to_owned(),
+                kind: owner.kind.clone(),
+            };
+            let followed = self.kinds.get(&kind)?;
+            followed.reconciler.as_ref()?;
+            let resource = self.resources.of(&kind);
+            let namespaced = resource.is_none_or(|found| found.namespaced);
+            let namespace = if namespaced { &*key.namespace } else { "" };
+            Some(Key::new(followed.key.clone(), namespace, &owner.name))
+        });
+        owners.collect()
     }
 
     /// The name that an object had before, if the machine doesn't know it under the present one.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use landform_schedule::{Role, Sight, Version};
+use landform_schedule::{Order, Role, Sight, Version};
 
 use crate::key::Key;
 
@@ -88,6 +88,12 @@ impl Provisions {
         }
     }
 
+    /// The names that an object provides.
+    pub(crate) fn names(&self, provider: &Key) -> Vec<Key> {
+        let provided = self.by_provider.get(provider).into_iter().flatten();
+        provided.map(|(name, _)| name.clone()).collect()
+    }
+
     /// The objects that provide a name.
     pub(crate) fn refs(&self, name: &Key) -> Vec<Key> {
         let named = self.named.get(name);
@@ -131,5 +137,6 @@ fn passive(
         refs: providers.into_iter().map(|(key, _)| key).collect(),
         marked: false,
         role: Role::Passive,
+        order: Order::Free,
     }
 }

@@ -8,10 +8,15 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use kube::core::DynamicObject;
 use landform_api::kind::{GroupKind, GroupVersionKind};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::content_of_spec;
 use crate::context::Context;
+use crate::errors::ErrorPlace;
+
+/// Unless a reconciler says otherwise, a cancelled run has this long to return (R9).
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Brings objects of one kind to where they should be, one object at a time.
 ///
@@ -88,12 +93,42 @@ pub trait Reconciler: Send + Sync + 'static {
         64
     }
 
+    /// Among whom deletes and renames of this kind go first. [`Order::Strict`] suits a kind whose deletes are
+    /// quick; a delete that may take long should hold back only what is related to it.
+    fn order(&self) -> Order {
+        Order::Strict
+    }
+
+    /// How long a cancelled run may take to return before it is reported, and before others get its place (R9).
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+
+    /// Where its objects show the error of their last run, or of the cycle that they are in (R7b).
+    fn error_place(&self) -> ErrorPlace {
+        ErrorPlace::Annotation
+    }
+
     /// What to merge into the status of an object that is part of a cycle of references, and therefore
-    /// doesn't run (R7). Besides, an Event and the engine's view name the cycle.
+    /// doesn't run (R7), in place of what [`Reconciler::error_place`] says. Besides, an Event and the engine's view
+    /// name the cycle.
     fn status_in_cycle(&self, object: &DynamicObject, cycle: &str) -> Option<Value> {
         let _ = (object, cycle);
         None
     }
+}
+
+/// Among whom the deletes and renames of a kind's objects go first (R8, R8b).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Among all objects of the namespace whose kind has this order.
+    #[default]
+    Strict,
+    /// Among what is related: by references, by ownership, or by a name that both provide.
+    Related,
+    /// Among nothing: its runs wait for no delete of others, and its deletes hold back nobody.
+    #[serde(skip)]
+    Free,
 }
 
 /// A reference to an object, whether it exists or not.

@@ -1,7 +1,7 @@
 //! One run, from the fresh read of its object to the notes that its end leaves behind.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::{FutureExt as _, StreamExt as _, stream};
 use kube::api::{Patch, PatchParams};
@@ -17,12 +17,14 @@ use crate::client;
 use crate::clock::{Clock, millis, read_time, write_time};
 use crate::context::{Context, Referred, api_of};
 use crate::cycle::Reporting;
+use crate::errors::{self, ErrorPlace, Problem};
 use crate::key::{Key, is_name};
 use crate::message::Inbox;
 use crate::reconciler::{Failure, Outcome, Reconciler, Ref};
 use crate::recorder::{EventType, Recorder};
 use crate::resources::Resources;
 use crate::source::Resource;
+use crate::times::{self, Asked, Times};
 
 /// After a conflict an object runs again this soon.
 const CONFLICT_PAUSE_MS: u64 = 100;
@@ -67,13 +69,37 @@ impl Returned {
     }
 }
 
-/// What was asked for, in the engine's own terms.
+/// How a run ended that nobody cancelled.
 struct Ending {
-    done: bool,
-    recheck_at_ms: Option<u64>,
-    /// What of it must survive a restart.
-    noted_at_ms: Option<u64>,
-    waiting_for: Option<String>,
+    result: Result<Went, Failure>,
+    times: Times,
+}
+
+/// How a run went that didn't fail.
+enum Went {
+    Done,
+    /// It isn't done, and may have said what it waits for.
+    On(Option<String>),
+}
+
+impl Ending {
+    /// There was nothing to do.
+    fn nothing() -> Self {
+        Self {
+            result: Ok(Went::Done),
+            times: Times::default(),
+        }
+    }
+}
+
+impl From<Failure> for Ending {
+    /// The object could not even be read.
+    fn from(failure: Failure) -> Self {
+        Self {
+            result: Err(failure),
+            times: Times::default(),
+        }
+    }
 }
 
 impl Run {
@@ -86,47 +112,44 @@ impl Run {
         let attempt = AssertUnwindSafe(self.attempt(&writes)).catch_unwind().await;
         writes.close();
         writes.wait().await;
-        let result = attempt.unwrap_or_else(|panic| Err(panicked(&self.key, &*panic)));
+        let ending = attempt.unwrap_or_else(|panic| Err(panicked(&self.key, &*panic)));
+        let Ending { result, times } = ending.unwrap_or_else(Ending::from);
         match result {
-            Ok(ending) => Returned {
+            Ok(went) => Returned {
                 outcome: landform_schedule::Outcome::Succeeded {
-                    retrigger_at_ms: ending.recheck_at_ms,
+                    retrigger_at_ms: times.next_ms,
                 },
-                waiting_for: ending.waiting_for,
+                waiting_for: match went {
+                    Went::Done => None,
+                    Went::On(what) => what,
+                },
             },
-            Err(failure) => self.failed(failure),
+            Err(failure) => self.failed(failure, times),
         }
     }
 
     async fn attempt(&self, writes: &TaskTracker) -> Result<Ending, Failure> {
-        let nothing = Ending {
-            done: true,
-            recheck_at_ms: None,
-            noted_at_ms: None,
-            waiting_for: None,
-        };
+        let began_ms = self.clock.now_ms();
         let own = client::of_run(&self.client, &self.inbox, self.id, self.path(), writes);
         let Some(object) = self.read().await? else {
-            return Ok(nothing);
+            return Ok(Ending::nothing());
         };
         let object = match self.hold(&own, object).await? {
             Held::Yes(object) => *object,
             // The finalizer was removed before: this reconciler's part is done.
-            Held::Finished => return Ok(nothing),
+            Held::Finished => return Ok(Ending::nothing()),
         };
         let object = Arc::new(object);
         let context = self.context(own.clone(), object.clone()).await?;
-        let result = self.reconciler.reconcile(&context).await;
+        let reconciled = AssertUnwindSafe(self.reconciler.reconcile(&context));
+        let result = reconciled.catch_unwind().await;
+        let result = result.unwrap_or_else(|panic| Err(panicked(&self.key, &*panic)));
         if self.cancellation.is_cancelled() {
             // Another run follows, and its end counts.
-            return result.map(|_| nothing);
+            return result.map(|_| Ending::nothing());
         }
-        if let Err(failure) = &result {
-            self.tell_people(&object, failure);
-        }
-        let ending = self.ending(result?, context.retrigger_at_ms);
-        self.leave(&own, &object, &ending).await?;
-        Ok(ending)
+        let ending = self.ending(result, &context, began_ms);
+        self.leave(&own, &object, ending).await
     }
 
     /// The path of the object's own URL.
@@ -207,7 +230,9 @@ impl Run {
             reason: self.reason,
             phase: self.phase,
             recorder: self.recorder.clone(),
+            inbox: self.inbox.clone(),
             written: tokio::sync::Mutex::default(),
+            asked_at_ms: Mutex::default(),
         })
     }
 
@@ -227,43 +252,81 @@ impl Run {
         Ok(Referred { reference, object })
     }
 
-    fn ending(&self, outcome: Outcome, kept_ms: Option<u64>) -> Ending {
+    /// What a result means for the future of the object.
+    fn ending(&self, result: Result<Outcome, Failure>, context: &Context, began_ms: u64) -> Ending {
         let now_ms = self.clock.now_ms();
-        // The run at the start of a process is nobody's wish: a time that was asked for before stays.
-        let at_start = self.reason == Reason::Appeared;
-        let kept_ms = kept_ms.filter(|at_ms| at_start && *at_ms > now_ms);
-        let done = outcome == Outcome::Done;
-        let (noted_at_ms, until_ms, waiting_for) = match outcome {
-            Outcome::Done => (kept_ms, None, None),
-            Outcome::Wait(what) => (kept_ms, None, Some(what)),
-            Outcome::WaitUntil(what, at_ms) => (kept_ms, Some(at_ms), Some(what)),
-            Outcome::Recheck(after) => (Some(now_ms.saturating_add(millis(after))), None, None),
-            Outcome::RecheckAt(at_ms) => (Some(at_ms), None, None),
+        let mut asked = Asked {
+            began_ms,
+            now_ms,
+            retriggered: self.reason == Reason::Retrigger,
+            before_ms: context.retrigger_at_ms,
+            at_ms: context.asked_at_ms(),
+            until_ms: None,
         };
-        Ending {
-            done,
-            recheck_at_ms: noted_at_ms.into_iter().chain(until_ms).min(),
-            noted_at_ms,
-            waiting_for,
+        let result = result.map(|outcome| match outcome {
+            Outcome::Done => Went::Done,
+            Outcome::Wait(what) => Went::On(Some(what)),
+            Outcome::WaitUntil(what, at_ms) => {
+                asked.until_ms = Some(at_ms);
+                Went::On(Some(what))
+            }
+            Outcome::Recheck(after) => {
+                asked.at_ms = Some(now_ms.saturating_add(millis(after)));
+                Went::On(None)
+            }
+            Outcome::RecheckAt(at_ms) => {
+                asked.at_ms = Some(at_ms);
+                Went::On(None)
+            }
+        });
+        let times = times::next(&asked);
+        Ending { result, times }
+    }
+
+    /// Writes down what must survive a restart, tells an error on the object or takes it back, and lets a marked
+    /// object go.
+    async fn leave(
+        &self,
+        own: &Client,
+        object: &DynamicObject,
+        ending: Ending,
+    ) -> Result<Ending, Failure> {
+        let marked = object.metadata.deletion_timestamp.is_some();
+        let done = matches!(ending.result, Ok(Went::Done));
+        if let Some(finalizer) = self.reconciler.finalizer().filter(|_| marked && done) {
+            self.let_go(own, &finalizer).await?;
+            return Ok(ending);
+        }
+        let problem = ending.result.as_ref().err().and_then(Problem::of);
+        if let Some(problem) = &problem {
+            self.tell_people(object, problem);
+        }
+        let succeeded = ending.result.is_ok();
+        let left = match self.note(own, object, &ending).await {
+            // Whoever failed for nothing but a conflict has not changed what is wrong with the object.
+            Ok(()) if succeeded || problem.is_some() => self.tell_error(own, object, problem).await,
+            other => other,
+        };
+        match left {
+            Err(failure) if succeeded => Err(failure),
+            Err(failure) => {
+                // The failure of the run itself is what people must know; the next run tries this again.
+                tracing::warn!(object = %self.key, error = %failure, "the end of a run could not be written down");
+                Ok(ending)
+            }
+            Ok(()) => Ok(ending),
         }
     }
 
-    /// Writes down what must survive a restart, and lets a marked object go.
-    async fn leave(
+    /// Writes down when the object runs next, and that its new name is known.
+    async fn note(
         &self,
         own: &Client,
         object: &DynamicObject,
         ending: &Ending,
     ) -> Result<(), Failure> {
-        let marked = object.metadata.deletion_timestamp.is_some();
-        if let Some(finalizer) = self
-            .reconciler
-            .finalizer()
-            .filter(|_| marked && ending.done)
-        {
-            return self.let_go(own, &finalizer).await;
-        }
-        let notes = notes(object, ending.noted_at_ms, self.phase);
+        let known = ending.result.is_ok() && self.phase == Phase::Rename;
+        let notes = notes(object, ending.times.noted_ms, known);
         if notes.is_empty() {
             return Ok(());
         }
@@ -272,6 +335,24 @@ impl Run {
             Err(Failure::Transient(_)) if self.read().await?.is_none() => Ok(()),
             other => other.map(drop),
         }
+    }
+
+    /// Makes the object tell its error, or that it has none any more (R7b).
+    async fn tell_error(
+        &self,
+        own: &Client,
+        object: &DynamicObject,
+        problem: Option<Problem>,
+    ) -> Result<(), Failure> {
+        let place = self.reconciler.error_place();
+        let nothing = problem.is_none() && !errors::tells(&place, object);
+        if nothing || place == ErrorPlace::Nowhere {
+            return Ok(());
+        }
+        let namespace = object.metadata.namespace.as_deref();
+        let api = api_of(own.clone(), &self.resource.api, namespace);
+        let told = errors::tell(&api, &self.key.name, &place, problem.as_ref(), &*self.clock).await;
+        Ok(told?)
     }
 
     async fn let_go(&self, own: &Client, finalizer: &str) -> Result<(), Failure> {
@@ -293,19 +374,15 @@ impl Run {
         last
     }
 
-    fn tell_people(&self, object: &DynamicObject, failure: &Failure) {
-        match failure {
-            Failure::Conflict(_) | Failure::Cancelled => {}
-            Failure::Transient(message) | Failure::Invalid(message) => {
-                let resource = &self.resource.api;
-                let warning = EventType::Warning;
-                self.recorder
-                    .record(object, resource, warning, "ReconcileFailed", message);
-            }
-        }
+    fn tell_people(&self, object: &DynamicObject, problem: &Problem) {
+        let Problem { reason, message } = problem;
+        let resource = &self.resource.api;
+        let warning = EventType::Warning;
+        self.recorder
+            .record(object, resource, warning, reason, message);
     }
 
-    fn failed(&self, failure: Failure) -> Returned {
+    fn failed(&self, failure: Failure, times: Times) -> Returned {
         let retry = match &failure {
             Failure::Cancelled if self.cancellation.is_cancelled() => return Returned::cancelled(),
             Failure::Conflict(_) => Retry::AtMs(self.clock.now_ms() + CONFLICT_PAUSE_MS),
@@ -320,6 +397,7 @@ impl Run {
             outcome: landform_schedule::Outcome::Failed {
                 error: error.into(),
                 retry,
+                retrigger_at_ms: times.next_ms,
             },
             waiting_for: None,
         }
@@ -331,16 +409,15 @@ enum Held {
     Finished,
 }
 
-/// The annotations that must change: the time of the next run, and the former name.
-fn notes(object: &DynamicObject, recheck_at_ms: Option<u64>, phase: Phase) -> Map<String, Value> {
+/// The annotations that must change: the time of the next run, and the former name when the new one is known.
+fn notes(object: &DynamicObject, noted_ms: Option<u64>, renamed: bool) -> Map<String, Value> {
     let mut notes = Map::new();
     let annotations = object.annotations();
-    let time = recheck_at_ms.map(write_time);
+    let time = noted_ms.map(write_time);
     if annotations.get(ANNOTATION_RETRIGGER_AT) != time.as_ref() {
         notes.insert(ANNOTATION_RETRIGGER_AT.to_owned(), json!(time));
     }
-    let renamed = annotations.contains_key(ANNOTATION_RENAMED_FROM);
-    if renamed && phase == Phase::Rename {
+    if renamed && annotations.contains_key(ANNOTATION_RENAMED_FROM) {
         notes.insert(ANNOTATION_RENAMED_FROM.to_owned(), Value::Null);
     }
     notes

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::key::Key;
 use crate::run::Run;
 
-/// A cancelled run that hasn't returned after this time is reported (R9).
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// This many runs of a kind may be under way however many of other kinds are.
+const RESERVED: usize = 16;
 
 /// A run, from the machine's command to its return.
 pub(crate) struct Flight {
@@ -21,6 +21,8 @@ pub(crate) struct Flight {
     /// When it was begun, by the time of day; none while it waits for its turn.
     pub(crate) since_ms: Option<u64>,
     pub(crate) stuck: bool,
+    /// It has this long to return when it is cancelled (R9).
+    patience: Duration,
     overdue_at: Option<Instant>,
 }
 
@@ -68,6 +70,7 @@ impl Runs {
             cancellation: run.cancellation.clone(),
             since_ms: None,
             stuck: false,
+            patience: run.reconciler.patience(),
             overdue_at: None,
         };
         self.flights.insert(run.id, flight);
@@ -84,9 +87,10 @@ impl Runs {
                 let Some(run) = of_kind.waiting.first_entry() else {
                     continue;
                 };
-                // A run that ignores its cancellation takes no place away from others (R9).
-                if self.begun >= self.limit || of_kind.begun >= run.get().reconciler.limit().max(1)
-                {
+                // A run that ignores its cancellation takes no place away from others (R9), and one kind
+                // whose runs take long takes none of the last places of another.
+                let full = self.begun >= self.limit && of_kind.begun >= RESERVED;
+                if full || of_kind.begun >= run.get().reconciler.limit().max(1) {
                     continue;
                 }
                 let run = run.remove();
@@ -110,7 +114,7 @@ impl Runs {
         };
         flight.cancellation.cancel();
         if flight.since_ms.is_some() {
-            let at = now + PATIENCE;
+            let at = now + flight.patience;
             flight.overdue_at = Some(at);
             self.overdue.insert((at, id));
             return false;

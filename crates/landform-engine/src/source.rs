@@ -12,7 +12,8 @@ use futures::StreamExt as _;
 use kube::api::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind};
 use kube::runtime::watcher::{self, watcher};
-use kube::{Client, Error};
+use kube::{Client, Error, ResourceExt as _};
+use landform_api::keys::ANNOTATION_RENAMED_TO;
 use landform_api::{GroupKind, GroupVersionKind};
 use tokio::sync::watch;
 
@@ -120,6 +121,9 @@ impl Source {
             watcher::Event::Init => listed.clear(),
             watcher::Event::InitApply(object) => listed.push(object),
             watcher::Event::InitDone => self.put(SourceEvent::Listed(std::mem::take(listed))),
+            // The last word under a former name; its end and the new name follow.
+            watcher::Event::Apply(object)
+                if object.annotations().contains_key(ANNOTATION_RENAMED_TO) => {}
             watcher::Event::Apply(object) => self.put(SourceEvent::Applied(Box::new(object))),
             watcher::Event::Delete(object) => self.put(SourceEvent::Deleted(Box::new(object))),
         }

@@ -174,9 +174,9 @@ pub enum Relation {
     Dependent,
     /// The run under the former name must have returned.
     FormerName,
-    /// Deletes in the namespace go first.
+    /// A delete that goes first must have run (R8).
     Delete,
-    /// Renames in the namespace go first.
+    /// A rename that goes first must have run (R8).
     Rename,
 }
 
@@ -293,7 +293,7 @@ impl Driver {
         (found, more)
     }
 
-    fn object(&self, key: &Key) -> Option<ObjectView> {
+    pub(crate) fn object(&self, key: &Key) -> Option<ObjectView> {
         let status = self.machine.status(key)?;
         Some(self.describe(key, status))
     }

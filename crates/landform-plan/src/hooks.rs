@@ -7,7 +7,7 @@ use kube::core::DynamicObject;
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_engine::hooks::Registry;
 use landform_engine::{
-    Context, Engine, Failure, Key, Outcome, Provision, Reconciler, Ref, Related,
+    Context, Engine, ErrorPlace, Failure, Key, Order, Outcome, Provision, Reconciler, Ref, Related,
 };
 use serde_json::Value;
 
@@ -102,6 +102,15 @@ impl Reconciler for DryHook {
 
     fn limit(&self) -> usize {
         self.inner.limit()
+    }
+
+    fn order(&self) -> Order {
+        self.inner.order()
+    }
+
+    fn error_place(&self) -> ErrorPlace {
+        // What a hook would say of an object is not known, so an error that is told on it stays.
+        ErrorPlace::Nowhere
     }
 
     fn status_in_cycle(&self, object: &DynamicObject, cycle: &str) -> Option<Value> {

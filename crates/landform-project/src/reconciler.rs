@@ -20,7 +20,7 @@ use landform_api::project::{
     self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, Project, ProjectPhase, ProjectStatus,
 };
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_engine::{Context, Failure, Outcome, Reconciler, Related, content_of_spec};
+use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related, content_of_spec};
 use serde_json::Value;
 
 use crate::act::{Acting, Report};
@@ -414,6 +414,10 @@ impl Reconciler for ProjectReconciler {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(self.run(context))
+    }
+
+    fn order(&self) -> Order {
+        Order::Free
     }
 
     fn related(&self) -> Vec<Related> {

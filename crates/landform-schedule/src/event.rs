@@ -33,6 +33,23 @@ pub enum Role {
     Passive,
 }
 
+/// Among whom an object's deletes and renames go first (R8, R8b).
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Order<K> {
+    /// Among all objects of the namespace that have this order.
+    #[default]
+    Strict,
+    /// Among what is related to it: by references, by ownership, or by a name that both give.
+    Related {
+        /// The objects that own it.
+        owners: Vec<K>,
+        /// The names that it gives to others, and gives up when it goes.
+        names: Vec<K>,
+    },
+    /// Among nothing: neither is it held back, nor does it hold back others.
+    Free,
+}
+
 /// An object as a list or a watch shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sight<K> {
@@ -49,6 +66,8 @@ pub struct Sight<K> {
     pub marked: bool,
     /// Whether anybody reconciles it.
     pub role: Role,
+    /// Among whom its deletes and renames go first.
+    pub order: Order<K>,
 }
 
 /// Something that happened.
@@ -142,6 +161,8 @@ pub enum Outcome {
         error: Arc<str>,
         /// When it is tried again.
         retry: Retry,
+        /// When the object wants to be looked at again all the same (R12b).
+        retrigger_at_ms: Option<u64>,
     },
     /// It gave up because it was told to, or because the process ends.
     Cancelled,

@@ -44,10 +44,10 @@ impl<K: ObjectKey> Scheduler<K> {
             })
             .collect();
         lines.sort();
-        for (namespace, barrier) in self.barriers.all() {
+        for (scope, barrier) in self.barriers.all() {
             let sets = [&barrier.deletes, &barrier.renames, &barrier.held];
             let sets = sets.map(|set| keys(&mut set.iter()));
-            lines.push(format!("{namespace} {sets:?}"));
+            lines.push(format!("{scope:?} {sets:?}"));
         }
         lines
     }

@@ -33,6 +33,6 @@ mod tests;
 
 pub use backoff::LONGEST_MS;
 pub use command::{Cause, Command, Phase, Reason, Report, Touch};
-pub use event::{Answer, Event, ObjectKey, Outcome, Retry, Role, RunId, Sight, Version};
+pub use event::{Answer, Event, ObjectKey, Order, Outcome, Retry, Role, RunId, Sight, Version};
 pub use scheduler::Scheduler;
 pub use status::{Standing, Status, Wait};

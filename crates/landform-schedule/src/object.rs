@@ -42,7 +42,7 @@ pub(crate) struct Object {
     pub(crate) role: Role,
     pub(crate) due: Option<Reason>,
     pub(crate) flight: Flight,
-    /// The set of its namespace's barrier that it is in.
+    /// The sets of barriers that it is in.
     pub(crate) counted: Option<Phase>,
     /// Whether it is in a queue of objects that may be able to start.
     pub(crate) candidate: bool,
@@ -90,6 +90,8 @@ pub(crate) struct Run<K> {
     pub(crate) reason: Reason,
     pub(crate) phase: Phase,
     pub(crate) cancelled: Option<Cause<K>>,
+    /// Whether the run before it failed.
+    pub(crate) again: bool,
     pub(crate) writes: Writes,
 }
 

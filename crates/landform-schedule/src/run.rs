@@ -121,16 +121,22 @@ impl<K: ObjectKey> Scheduler<K> {
                     self.run_at(node, at_ms, now_ms, Reason::Retrigger);
                 }
             }
-            Outcome::Failed { error, retry } => {
+            Outcome::Failed {
+                error,
+                retry,
+                retrigger_at_ms,
+            } => {
                 let failures = self.note_failure(node, error);
                 let pause_ms = backoff::pause_ms(self.seed, run.id.0, failures);
-                match retry {
-                    Retry::Backoff => {
-                        let at_ms = now_ms.saturating_add(pause_ms);
-                        self.run_at(node, at_ms, now_ms, Reason::Retry);
-                    }
-                    Retry::AtMs(at_ms) => self.run_at(node, at_ms, now_ms, Reason::Retry),
-                    Retry::OnChange => {}
+                let retry_at_ms = match retry {
+                    Retry::Backoff => Some(now_ms.saturating_add(pause_ms)),
+                    Retry::AtMs(at_ms) => Some(at_ms),
+                    Retry::OnChange => None,
+                };
+                let retry = retry_at_ms.map(|at_ms| (at_ms, Reason::Retry));
+                let retrigger = retrigger_at_ms.map(|at_ms| (at_ms, Reason::Retrigger));
+                if let Some((at_ms, reason)) = retry.into_iter().chain(retrigger).min() {
+                    self.run_at(node, at_ms, now_ms, reason);
                 }
             }
             Outcome::Cancelled => {}

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use landform_graph::{NodeId, ReferenceGraph};
 
-use crate::barrier::Barriers;
+use crate::barrier::{Barriers, Scope};
 use crate::command::{Cause, Command, Phase, Reason, Report};
-use crate::event::{Event, ObjectKey, Role, RunId, Version};
+use crate::event::{Event, ObjectKey, Order, Role, RunId, Version};
 use crate::object::{Flight, Former, Object, Presence, Run, Timer, Trouble, Waiting};
 use crate::ripple::Ripple;
 
@@ -29,7 +29,9 @@ pub struct Scheduler<K> {
     pub(crate) own_versions: BTreeMap<NodeId, Vec<Version>>,
     /// Marked objects whose refs don't count, because they were in a cycle.
     pub(crate) cut: BTreeSet<NodeId>,
-    pub(crate) barriers: Barriers,
+    pub(crate) barriers: Barriers<K>,
+    /// Among whom objects' deletes and renames go first, where that isn't their namespace.
+    pub(crate) orders: BTreeMap<NodeId, Order<K>>,
     pub(crate) waiting: Waiting,
     /// Objects that may be able to start: deletes and renames, and the others.
     pub(crate) early: VecDeque<NodeId>,
@@ -57,6 +59,7 @@ impl<K: ObjectKey> Scheduler<K> {
             own_versions: BTreeMap::new(),
             cut: BTreeSet::new(),
             barriers: Barriers::default(),
+            orders: BTreeMap::new(),
             waiting: Waiting::default(),
             early: VecDeque::new(),
             ordinary: VecDeque::new(),
@@ -190,30 +193,62 @@ impl<K: ObjectKey> Scheduler<K> {
         }
     }
 
-    /// Puts an object into the set of its namespace's barrier where it belongs now.
+    /// Among whom an object's deletes and renames go first.
+    fn order(&self, node: NodeId) -> &Order<K> {
+        self.orders.get(&node).unwrap_or(&Order::Strict)
+    }
+
+    /// What must be free before an object runs.
+    pub(crate) fn needs(&self, node: NodeId) -> Vec<Scope<K>> {
+        let key = self.graph.key(node);
+        key.map_or_else(Vec::new, |key| self.order(node).needs(key))
+    }
+
+    /// Sets among whom an object's deletes and renames go first, and counts them there.
+    pub(crate) fn set_order(&mut self, node: NodeId, order: &Order<K>) {
+        if self.order(node) == order {
+            return;
+        }
+        self.count(node, None);
+        match order {
+            Order::Strict => self.orders.remove(&node),
+            Order::Related { .. } | Order::Free => self.orders.insert(node, order.clone()),
+        };
+        self.recount(node);
+        self.candidate(node);
+    }
+
+    /// Puts an object into the sets of the barriers where it belongs now. A delete or rename that has
+    /// failed is tried again beside all others: it holds nobody longer than its first run took (R8b).
     pub(crate) fn recount(&mut self, node: NodeId) {
         let object = *self.object(node);
         let early = |phase: Phase| Some(phase).filter(|phase| *phase != Phase::Ordinary);
         let waits = object.due.is_some()
+            && !self.troubles.contains_key(&node)
             && object.flight != Flight::Stuck
             && object.role == Role::Reconciled
             && !self.graph.is_cyclic(node);
         let next = early(object.phase()).filter(|_| waits);
-        let running = self.runs.get(&node).filter(|run| run.cancelled.is_none());
+        let running = self.runs.get(&node);
+        let running = running.filter(|run| run.cancelled.is_none() && !run.again);
         let running = running.and_then(|run| early(run.phase));
-        let counted = [next, running].into_iter().flatten().min();
-        if counted == object.counted {
+        self.count(node, [next, running].into_iter().flatten().min());
+    }
+
+    fn count(&mut self, node: NodeId, counted: Option<Phase>) {
+        let before = std::mem::replace(&mut self.object_mut(node).counted, counted);
+        if counted == before {
             return;
         }
-        self.object_mut(node).counted = counted;
         let Some(key) = self.graph.key(node) else {
             return;
         };
+        let scopes = self.order(node).holds(key);
         if let Some(phase) = counted {
-            self.barriers.enter(key.namespace(), node, phase);
+            self.barriers.enter(scopes.clone(), node, phase);
         }
-        if let Some(phase) = object.counted {
-            for held in self.barriers.leave(key.namespace(), node, phase) {
+        if let Some(phase) = before {
+            for held in self.barriers.leave(scopes, node, phase) {
                 self.candidate(held);
             }
         }
@@ -247,6 +282,7 @@ impl<K: ObjectKey> Scheduler<K> {
         if object.exists() || object.flight != Flight::None {
             return;
         }
+        self.orders.remove(&node);
         if self.graph.release(node) {
             let candidate = self.object(node).candidate;
             *self.object_mut(node) = Object {

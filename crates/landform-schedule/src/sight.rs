@@ -123,6 +123,7 @@ impl<K: ObjectKey> Scheduler<K> {
     }
 
     fn remember(&mut self, node: NodeId, sight: &Sight<K>) {
+        self.set_order(node, &sight.order);
         let renamed = self.former_names.contains_key(&node);
         let object = self.object_mut(node);
         object.version = sight.version;

@@ -8,7 +8,7 @@ use crate::flow::Blocker;
 use crate::object::{Flight, Run, Writes};
 use crate::scheduler::Scheduler;
 
-/// What an object that must run waits for, apart from its namespace.
+/// What an object that must run waits for, apart from deletes and renames that go first.
 pub(crate) enum Hold {
     /// It must not run at all: not due, in flight, in a cycle.
     Itself,
@@ -55,11 +55,11 @@ impl<K: ObjectKey> Scheduler<K> {
         if role == Role::Passive || self.barriers.is_empty() {
             return true;
         }
-        let key = self.graph.key(node);
-        key.is_some_and(|key| self.barriers.admit(key.namespace(), node, phase))
+        let needs = self.needs(node);
+        self.barriers.admit(&needs, node, phase)
     }
 
-    /// What holds an object back, apart from its namespace (R3, R4, R6, R7).
+    /// What holds an object back, apart from deletes and renames that go first (R3, R4, R6, R7).
     pub(crate) fn relatives_hold(&self, node: NodeId) -> Option<Hold> {
         let object = self.object(node);
         let tally = self.ripple.of(node);
@@ -103,6 +103,7 @@ impl<K: ObjectKey> Scheduler<K> {
             reason,
             phase,
             cancelled: None,
+            again: self.troubles.contains_key(&node),
             writes: Writes::default(),
         };
         self.runs.insert(node, run);

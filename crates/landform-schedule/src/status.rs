@@ -1,9 +1,11 @@
 //! What people see of an object (R13).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use landform_graph::NodeId;
 
+use crate::barrier::Barrier;
 use crate::command::{Cause, Reason};
 use crate::event::{ObjectKey, RunId};
 use crate::object::Flight;
@@ -70,9 +72,9 @@ pub enum Wait<K> {
     Dependent(K),
     /// The run under its former name must have returned.
     FormerName(K),
-    /// A delete in its namespace must have run.
+    /// A delete that goes first must have run (R8).
     Delete(K),
-    /// A rename in its namespace must have run.
+    /// A rename that goes first must have run (R8).
     Rename(K),
 }
 
@@ -152,13 +154,13 @@ impl<K: ObjectKey> Scheduler<K> {
                 let flying = self.flying_below(node).into_iter();
                 flying.filter_map(key).map(Wait::Dependent).collect()
             }
-            None => self.namespace_waits(node),
+            None => self.preceded_by(node),
         }
     }
 
     /// Runs below an object that haven't returned; the first few.
     fn flying_below(&self, node: NodeId) -> Vec<NodeId> {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let mut flying = Vec::new();
         let mut next: Vec<_> = self.graph.unit_dependents(node).collect();
         while let Some(unit) = next.pop() {
@@ -174,19 +176,22 @@ impl<K: ObjectKey> Scheduler<K> {
         flying
     }
 
-    fn namespace_waits(&self, node: NodeId) -> Vec<Wait<K>> {
+    /// Deletes and renames that go before an object; the first few.
+    fn preceded_by(&self, node: NodeId) -> Vec<Wait<K>> {
         let key = |node: &NodeId| self.graph.key(*node).cloned();
-        let barrier = self.graph.key(node);
-        let barrier = barrier.and_then(|key| self.barriers.of(key.namespace()));
-        let Some(barrier) = barrier else {
-            return Vec::new();
+        let needs = self.needs(node);
+        let barriers: Vec<_> = needs
+            .iter()
+            .filter_map(|scope| self.barriers.of(scope))
+            .collect();
+        let others = |set: fn(&Barrier) -> &BTreeSet<NodeId>| {
+            let all: BTreeSet<_> = barriers.iter().flat_map(|barrier| set(barrier)).collect();
+            let others = all.into_iter().filter(|other| **other != node);
+            others.take(NAMED).filter_map(key).collect::<Vec<_>>()
         };
-        let others = |set: &std::collections::BTreeSet<NodeId>| -> Vec<K> {
-            let others = set.iter().filter(|other| **other != node);
-            others.take(NAMED).filter_map(key).collect()
-        };
-        let deletes = others(&barrier.deletes).into_iter().map(Wait::Delete);
-        let renames = others(&barrier.renames).into_iter().map(Wait::Rename);
-        deletes.chain(renames).collect()
+        let deletes = others(|barrier| &barrier.deletes).into_iter();
+        let renames = others(|barrier| &barrier.renames).into_iter();
+        let deletes = deletes.map(Wait::Delete);
+        deletes.chain(renames.map(Wait::Rename)).collect()
     }
 }

@@ -43,20 +43,18 @@ impl<K: ObjectKey> Scheduler<K> {
                 return Err(format!("{name} is kept for nothing"));
             }
             let held = self.relatives_hold(node).is_some();
-            if !held && (object.role == Role::Passive || self.namespace_is_free(node)) {
+            if !held && (object.role == Role::Passive || self.is_not_preceded(node)) {
                 return Err(format!("{name} could start and doesn't"));
             }
         }
         Ok(())
     }
 
-    fn namespace_is_free(&self, node: landform_graph::NodeId) -> bool {
-        let barrier = self.graph.key(node);
-        let barrier = barrier.and_then(|key| self.barriers.of(key.namespace()));
-        barrier.is_none_or(|barrier| match self.object(node).phase() {
-            Phase::Delete => true,
-            Phase::Rename => barrier.deletes.is_empty(),
-            Phase::Ordinary => false,
-        })
+    /// Whether no delete or rename goes before an object (R8).
+    fn is_not_preceded(&self, node: landform_graph::NodeId) -> bool {
+        let phase = self.object(node).phase();
+        let needs = self.needs(node);
+        let mut barriers = needs.iter().filter_map(|scope| self.barriers.of(scope));
+        barriers.all(|barrier| barrier.is_free_for(phase))
     }
 }

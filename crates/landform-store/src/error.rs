@@ -21,8 +21,8 @@ pub enum Error {
         /// What exists.
         newest: Revision,
     },
-    /// A transaction that names a key twice.
-    #[error("the transaction names key {0} twice")]
+    /// A transaction that compares a key after it has written it.
+    #[error("the transaction compares key {0} a second time")]
     DuplicateKey(String),
     /// The disk has no room. The write was refused; nothing acknowledged is lost.
     #[error("the disk that holds {path} is full: free some space and try again")]

@@ -174,7 +174,8 @@ struct Step {
 }
 
 impl Cursor {
-    /// Reads on from the position; transactions are never split between two steps.
+    /// Reads on from the position. Events of one revision, which journals of former versions have, are never
+    /// split between two steps.
     fn read(&self, state: &State, at_most: usize) -> Result<Step, WatchError> {
         let mut events: Vec<Arc<Event>> = Vec::new();
         if let Some((log, dropped)) = self.scope.log(state) {

@@ -1,8 +1,8 @@
 //! A revisioned key-value store with transactions and exact watches.
 //!
-//! One counter, the *revision*, orders everything: each committed transaction takes the next one,
-//! whatever number of keys it touches. Reads name a revision or take the newest; a watch is the
-//! exact suffix of the log after a revision (C5).
+//! One counter, the *revision*, orders everything: each write of a key takes the next one. Those of a
+//! transaction follow each other and become readable together. Reads name a revision or take the newest;
+//! a watch is the exact suffix of the log after a revision (C5), after each event anew.
 //!
 //! - [`Store`] is what the API server needs of any backend; docs/adr/0002 shows that etcd fits.
 //! - [`memory::MemoryStore`] keeps everything in memory: tests, plans, simulations.
@@ -27,7 +27,7 @@
 //! ```
 //!
 //! # Guarantees
-//! - A transaction is applied whole or not at all, at one revision.
+//! - A transaction is applied whole or not at all; the newest state has all of it or nothing.
 //! - An acknowledged transaction survives kill -9 and power loss (embedded).
 //! - A watch delivers each event after its start revision once, in order, without gaps; one that
 //!   falls behind the compacted history ends with [`WatchError::Compacted`], never with a gap.

@@ -49,7 +49,7 @@ pub enum EventKind {
 
 /// One change of one key.
 pub struct Event {
-    /// When; all events of a transaction share it.
+    /// When; no other event has this revision.
     pub revision: Revision,
     /// What was done.
     pub kind: EventKind,

@@ -122,7 +122,8 @@ impl State {
         Ok(page(taken, remaining))
     }
 
-    /// Applies a transaction whole, at the next revision, or not at all.
+    /// Applies a transaction whole or not at all. Each write takes the next revision, so that a watch can be
+    /// resumed after any one of them.
     pub(crate) fn apply(&mut self, txn: &Txn) -> Verdict {
         for (index, (key, compare, _)) in txn.writes.iter().enumerate() {
             let current = self.get(key);
@@ -140,14 +141,13 @@ impl State {
                 };
             }
         }
-        let revision = Revision(self.revision.0 + 1);
-        let events: Vec<_> = txn
-            .writes
-            .iter()
-            .filter_map(|(key, _, op)| self.write(key, op, revision))
-            .collect();
-        if !events.is_empty() {
-            self.revision = revision;
+        let mut events = Vec::with_capacity(txn.writes.len());
+        for (key, _, op) in &txn.writes {
+            let revision = Revision(self.revision.0 + 1);
+            if let Some(event) = self.write(key, op, revision) {
+                self.revision = revision;
+                events.push(event);
+            }
         }
         Verdict::Applied(events)
     }

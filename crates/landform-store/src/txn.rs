@@ -26,7 +26,8 @@ pub enum Op {
     Check,
 }
 
-/// Writes that belong together. A key may stand in it once.
+/// Writes that belong together, applied in their order. All comparisons are with what was there before the first
+/// write; a key that stands in it again has none of its own there.
 #[derive(Clone, Debug, Default)]
 pub struct Txn {
     /// Key, condition, write.
@@ -49,15 +50,19 @@ impl Txn {
         self
     }
 
-    /// Refuses a transaction that names a key twice: which write wins would be a guess.
+    /// Refuses a transaction that compares a key which it has written before: with what would be a guess.
     pub(crate) fn check_keys(&self) -> Result<(), Error> {
         if self.writes.len() < 2 {
             return Ok(());
         }
-        let mut keys: Vec<&Key> = self.writes.iter().map(|(key, _, _)| key).collect();
+        let mut keys: Vec<(&Key, usize)> =
+            self.writes.iter().map(|(key, ..)| key).zip(0..).collect();
         keys.sort_unstable();
-        match keys.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Error::DuplicateKey(pair[0].to_string())),
+        let compared_again = keys
+            .windows(2)
+            .find(|pair| pair[0].0 == pair[1].0 && self.writes[pair[1].1].1 != Compare::Any);
+        match compared_again {
+            Some(pair) => Err(Error::DuplicateKey(pair[0].0.to_string())),
             None => Ok(()),
         }
     }
@@ -66,8 +71,8 @@ impl Txn {
 /// How a transaction ended.
 #[derive(Clone, Debug)]
 pub enum TxnOutcome {
-    /// Applied, at this revision. (A transaction that changed nothing takes no revision and answers
-    /// with the newest one.)
+    /// Applied; this is the revision of its last write. (A transaction that changed nothing takes no revision
+    /// and answers with the newest one.)
     Committed(Revision),
     /// Not applied: this write's comparison did not hold.
     Conflict {

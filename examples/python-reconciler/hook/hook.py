@@ -23,6 +23,8 @@ def reconcile(call):
         if not status.get("ready"):
             # No error, and no need to ask again: the engine calls when that recipe has changed.
             message = f"waits for {ref['name']}"
+            if ref.get("state") == "failed":
+                message += f", which has failed: {ref['error']}"
             return {"status": {"observedGeneration": generation, "ready": False, "message": message}}
         for name, grams in status["ingredients"].items():
             total[name] = total.get(name, 0) + grams
@@ -60,7 +62,7 @@ class Hook(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(answer)
         except ConnectionError:
-            pass  # Cancelled: the recipe has changed meanwhile, and another call follows.
+            pass  # Given up, and not answered within spec.hook.grace: another call follows.
 
     def log_message(self, *_):
         pass

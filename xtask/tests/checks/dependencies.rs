@@ -19,6 +19,7 @@ const ORDER: &[&str] = &[
     "landform-blueprint",
     "landform-store",
     "landform-apiserver",
+    "landform-process",
     "landform-engine",
     "landform-controllers",
     "landform-deployers",

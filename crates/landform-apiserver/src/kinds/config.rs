@@ -64,9 +64,10 @@ impl KindRules for SecretRules {
     }
 }
 
-/// Moves `stringData` into `data`, encoded; it is never stored.
+/// Moves `stringData` into `data`, encoded; it is never stored. What is no map of texts stays where it is, and the
+/// schema refuses it.
 fn merge_string_data(object: &mut Object) {
-    let Some(Value::Object(plain)) = object.remove("stringData") else {
+    let Some(plain) = object.get("stringData").and_then(texts) else {
         return;
     };
     let data = object.entry("data").or_insert_with(|| json!({}));
@@ -74,11 +75,24 @@ fn merge_string_data(object: &mut Object) {
         *data = json!({});
     }
     if let Some(data) = data.as_object_mut() {
-        for (key, value) in plain {
-            let text = value.as_str().unwrap_or_default();
-            let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-            data.insert(key, json!(encoded));
-        }
+        data.extend(plain);
+        object.remove("stringData");
+    }
+}
+
+/// The texts of a map, encoded; `None` when something else is in it.
+fn texts(value: &Value) -> Option<Object> {
+    let encoded = |(key, value): (&String, &Value)| {
+        let text = match value {
+            Value::Null => "",
+            value => value.as_str()?,
+        };
+        let text = base64::engine::general_purpose::STANDARD.encode(text);
+        Some((key.clone(), json!(text)))
+    };
+    match value {
+        Value::Null => Some(Object::new()),
+        value => value.as_object()?.iter().map(encoded).collect(),
     }
 }
 

@@ -101,7 +101,8 @@ fn fill_names(object: &mut Object) {
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
-    let absent = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or("").is_empty();
+    // What is no text is for the schema to refuse.
+    let absent = |value: Option<&Value>| value.is_none_or(|value| value.is_null() || value == "");
     if absent(names.get("singular")) {
         names.insert("singular".into(), json!(kind.to_lowercase()));
     }

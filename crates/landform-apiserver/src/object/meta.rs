@@ -97,10 +97,11 @@ pub fn add_finalizer(object: &mut Object, finalizer: &str) {
         let list = metadata_mut(object)
             .entry("finalizers")
             .or_insert_with(|| json!([]));
-        if let Value::Array(list) = list {
-            list.push(json!(finalizer));
-        } else {
-            *list = json!([finalizer]);
+        match list {
+            Value::Array(list) => list.push(json!(finalizer)),
+            Value::Null => *list = json!([finalizer]),
+            // What is no list is for the schema to refuse.
+            _ => {}
         }
     }
 }

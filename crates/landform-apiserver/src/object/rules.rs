@@ -1,5 +1,6 @@
 //! What the server does to every object's metadata, whatever its kind (C1, C2, G2, G3).
 
+use landform_api::keys::ANNOTATION_RENAMED_TO;
 use landform_api::{FieldError, FieldPath, FieldReason};
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Object, uid: &str, now: 
     metadata.insert("uid".into(), json!(uid));
     metadata.insert("creationTimestamp".into(), json!(now));
     metadata.insert("generation".into(), json!(1));
-    drop_empty_metadata(object);
+    tidy_metadata(object);
     if resource.status {
         object.remove("status");
     }
@@ -82,7 +83,7 @@ pub fn prepare_update(resource: &Resource, object: &mut Object, old: &Object, pa
             metadata.insert(field.into(), value.clone());
         }
     }
-    drop_empty_metadata(object);
+    tidy_metadata(object);
     if part != Part::Finalize {
         resource.rules.prepare_update(object, old);
     }
@@ -137,13 +138,18 @@ fn carry(object: &mut Object, old: &Object, field: &str) {
     };
 }
 
-/// Empty maps and lists, and nulls, in the metadata say nothing and are not kept.
-fn drop_empty_metadata(object: &mut Object) {
-    meta::metadata_mut(object).retain(|_, value| match value {
-        Value::Null => false,
-        Value::Object(map) => !map.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+/// Empty maps and lists, and nulls, in the metadata say nothing and are not kept; nor is what only a rename may say.
+fn tidy_metadata(object: &mut Object) {
+    let metadata = meta::metadata_mut(object);
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        annotations.remove(ANNOTATION_RENAMED_TO);
+    }
+    metadata.retain(|name, value| match (name.as_str(), value) {
+        (_, Value::Null) => false,
+        ("labels" | "annotations", Value::Object(map)) => !map.is_empty(),
+        ("finalizers" | "ownerReferences", Value::Array(list)) => !list.is_empty(),
+        // What is of another type than its field is for the schema to refuse.
+        _ => true,
     });
 }
 

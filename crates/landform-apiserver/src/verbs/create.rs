@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
+use landform_api::{FieldError, FieldPath, FieldReason};
 use landform_store::{Compare, Op, TxnOutcome};
 use serde_json::Value;
 
@@ -185,6 +186,15 @@ impl ApiServer {
 
 /// The namespace of path and body must agree; a body without one gets the path's.
 fn settle_namespace(place: &Place, object: &mut Object) -> Result<()> {
+    if let Some(given) = meta::metadata(object).get("namespace")
+        && !given.is_string()
+        && !given.is_null()
+    {
+        let path = FieldPath::of("metadata.namespace");
+        let error =
+            FieldError::with_value(&path, FieldReason::TypeInvalid, given, "must be a string");
+        return Err(place.invalid(meta::name(object), &[error]));
+    }
     if !place.resource.namespaced {
         meta::metadata_mut(object).remove("namespace");
         return Ok(());

@@ -1,9 +1,10 @@
 //! Delete: mark an object, or remove it when nothing holds it.
 //!
-//! A delete that names no policy is `Cascade` (G13): the object is marked and held by
+//! A delete that names no policy does what the object says: one that carries `orphan` or `foregroundDeletion`
+//! among its finalizers has chosen, as in Kubernetes. Otherwise it is `Cascade` (G13): the object is marked and held by
 //! `cascade_deletion` until the collector finds no dependents (G2). Such a delete answers when the
 //! object is gone, as long as that doesn't take long, so that a client that looks right afterwards
-//! finds what it expects.
+//! finds what it expects. A policy that is named counts, whatever the object carries.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ const AT_ONCE: usize = 64;
 /// What happens to the dependents of a deleted object (G13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// Every direct dependent goes first; what a delete without a policy means.
+    /// Every direct dependent goes first; what a delete without a policy means, unless the object says otherwise.
     Cascade,
     /// The object goes at once, dependents afterwards.
     Background,
@@ -58,9 +59,8 @@ impl Policy {
 
 /// How an object is to be deleted.
 pub(crate) struct DeleteOptions {
-    pub(crate) policy: Policy,
-    /// Whether the client named the policy.
-    pub(crate) named: bool,
+    /// What the client named.
+    pub(crate) policy: Option<Policy>,
     pub(crate) grace_period: Option<i64>,
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
@@ -88,8 +88,7 @@ impl DeleteOptions {
     /// A delete by the server itself.
     pub(crate) fn internal(policy: Policy) -> Self {
         Self {
-            policy,
-            named: true,
+            policy: Some(policy),
             grace_period: None,
             uid: None,
             resource_version: None,
@@ -127,14 +126,14 @@ impl DeleteOptions {
                 "orphanDependents and propagationPolicy cannot both be set",
             ));
         }
-        let (policy, named) = match (policy.as_deref(), orphan) {
-            (None | Some(""), None) => (Policy::Cascade, false),
-            (None | Some(""), Some(true)) => (Policy::Orphan, true),
-            (None | Some(""), Some(false)) => (Policy::Background, true),
-            (Some("Cascade"), _) => (Policy::Cascade, true),
-            (Some("Background"), _) => (Policy::Background, true),
-            (Some("Foreground"), _) => (Policy::Foreground, true),
-            (Some("Orphan"), _) => (Policy::Orphan, true),
+        let policy = match (policy.as_deref(), orphan) {
+            (None | Some(""), None) => None,
+            (None | Some(""), Some(true)) => Some(Policy::Orphan),
+            (None | Some(""), Some(false)) => Some(Policy::Background),
+            (Some("Cascade"), _) => Some(Policy::Cascade),
+            (Some("Background"), _) => Some(Policy::Background),
+            (Some("Foreground"), _) => Some(Policy::Foreground),
+            (Some("Orphan"), _) => Some(Policy::Orphan),
             (Some(other), _) => {
                 return Err(ApiError::bad_request(format!(
                     "propagationPolicy={other}: must be Cascade, Background, Foreground or Orphan"
@@ -144,7 +143,6 @@ impl DeleteOptions {
         let preconditions = sent.preconditions.unwrap_or_default();
         Ok(Self {
             policy,
-            named,
             grace_period: grace,
             uid: preconditions.uid,
             resource_version: preconditions.resource_version,
@@ -271,7 +269,11 @@ impl ApiServer {
             revision: written.revision,
         };
         let only_cascade = meta::finalizers(&object) == [FINALIZER_CASCADE];
-        if options.named || options.dry_run || !only_cascade || place.resource.is_namespaces() {
+        if options.policy.is_some()
+            || options.dry_run
+            || !only_cascade
+            || place.resource.is_namespaces()
+        {
             return Ok(held);
         }
         let waiting = self.wait_until_gone(place, written.revision);
@@ -338,6 +340,7 @@ fn check_preconditions(
 /// Sets the deletion mark (G2): irreversible, and a change of generation (C2).
 fn mark(object: &mut Object, options: &DeleteOptions, now: &str) {
     if !meta::is_marked(object) {
+        let policy = options.policy.or_else(|| preset(object));
         let generation = meta::generation(object) + 1;
         let metadata = meta::metadata_mut(object);
         metadata.insert("deletionTimestamp".into(), json!(now));
@@ -346,21 +349,35 @@ fn mark(object: &mut Object, options: &DeleteOptions, now: &str) {
             json!(options.grace_period.unwrap_or(0).max(0)),
         );
         metadata.insert("generation".into(), json!(generation));
-        if let Some(finalizer) = options.policy.finalizer() {
-            meta::add_finalizer(object, finalizer);
-        }
-        return;
+        hold_for(object, policy.unwrap_or(Policy::Cascade));
+    } else if let Some(policy) = options.policy
+        && !meta::finalizers(object).is_empty()
+    {
+        // A second delete may turn to another policy, as long as the object still waits.
+        hold_for(object, policy);
     }
-    // A second delete may turn to another policy, as long as the object still waits.
-    if !options.named || meta::finalizers(object).is_empty() {
-        return;
-    }
+}
+
+/// The policy that an object asks for by its finalizers.
+fn preset(object: &Object) -> Option<Policy> {
+    let finalizers = meta::finalizers(object);
+    [Policy::Orphan, Policy::Foreground]
+        .into_iter()
+        .find(|policy| {
+            policy
+                .finalizer()
+                .is_some_and(|held| finalizers.contains(&held))
+        })
+}
+
+/// Has an object held by the finalizer of one policy, and of no other.
+fn hold_for(object: &mut Object, policy: Policy) {
     for finalizer in [FINALIZER_CASCADE, FINALIZER_FOREGROUND, FINALIZER_ORPHAN] {
-        if Some(finalizer) != options.policy.finalizer() {
+        if Some(finalizer) != policy.finalizer() {
             meta::remove_finalizer(object, finalizer);
         }
     }
-    if let Some(finalizer) = options.policy.finalizer() {
+    if let Some(finalizer) = policy.finalizer() {
         meta::add_finalizer(object, finalizer);
     }
 }

@@ -13,6 +13,7 @@ mod read;
 mod rename;
 mod reviews;
 mod scale;
+mod turns;
 mod update;
 mod watch;
 pub(crate) mod write;
@@ -20,6 +21,7 @@ pub(crate) mod write;
 pub(crate) use delete::{DeleteOptions, Policy};
 pub(crate) use owners::Announced;
 pub(crate) use reviews::REVIEWS;
+pub(crate) use turns::Turns;
 pub(crate) use update::Change;
 pub(crate) use watch::RecentLines;
 

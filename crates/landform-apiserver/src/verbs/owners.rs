@@ -1,9 +1,9 @@
 //! Cycles of owners are refused (G11).
 //!
 //! Only a write that gives an existing object a new owner can close a cycle: nobody can refer to an
-//! object before it has a uid. Such a write walks up from its new owners, by reads of single objects;
-//! when it meets its own object, it is refused and told the cycle. Nothing scans, and writes that
-//! leave the owners alone pay nothing.
+//! object before it has a uid. Such a write walks up from its new owners, by uid ([`crate::uids`]), as the collector
+//! does; when it meets its own object, it is refused and told the cycle. Writes that leave the owners alone pay
+//! nothing.
 //!
 //! Two such writes could close a cycle together, each unseen by the other. So each announces its
 //! edges and takes a number before it walks, and counts announced edges with a lower number as there.
@@ -13,7 +13,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landform_api::kind::split_api_version;
 use landform_api::{FieldError, FieldPath, FieldReason};
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -23,32 +22,10 @@ use super::Place;
 use crate::error::Result;
 use crate::object::{Object, meta};
 use crate::server::ApiServer;
+use crate::uids::{Reference, Stored};
 
 /// So many owners above an object are looked at; what has more can't be given another owner.
 const LOOKED_AT: usize = 100_000;
-
-/// A reference to an owner.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Reference {
-    api_version: String,
-    kind: String,
-    name: String,
-    uid: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Seen {
-    metadata: SeenMetadata,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct SeenMetadata {
-    uid: String,
-    owner_references: Vec<Reference>,
-}
 
 /// Edges that writes under way are about to add.
 #[derive(Default)]
@@ -105,10 +82,28 @@ impl Announced {
 
 /// An owner on the way up, and whence it was reached.
 struct Step {
-    reference: Reference,
+    uid: String,
     /// The namespace of what refers to it.
     namespace: String,
+    /// What it is called: by the reference, or by itself once it was read.
+    title: String,
     from: Option<usize>,
+}
+
+impl Step {
+    fn new(reference: &Reference, namespace: &str, from: Option<usize>) -> Self {
+        Self {
+            uid: reference.uid.clone(),
+            namespace: namespace.to_owned(),
+            title: title(&reference.kind, namespace, &reference.name),
+            from,
+        }
+    }
+
+    /// Whether it refers to an object in this namespace: an owner is in the same one, or in none.
+    fn reaches(&self, namespace: &str) -> bool {
+        namespace.is_empty() || namespace == self.namespace
+    }
 }
 
 impl ApiServer {
@@ -130,67 +125,48 @@ impl ApiServer {
         }
         let uid = meta::uid(old);
         let announcement = self.shared.announced_owners.announce(uid, &added);
-        let step = |reference: Reference| Step {
-            reference,
-            namespace: place.namespace.clone(),
-            from: None,
-        };
-        let mut steps: Vec<Step> = added.into_iter().map(step).collect();
+        let new = |reference| Step::new(reference, &place.namespace, None);
+        let mut steps: Vec<Step> = added.iter().map(new).collect();
         let mut seen = BTreeSet::new();
         let mut at = 0;
         while at < steps.len() {
-            if steps[at].reference.uid == uid {
+            if steps[at].uid == uid && steps[at].reaches(&place.namespace) {
                 return Err(refused(place, &told(place, &steps, at)));
             }
-            if seen.insert(steps[at].reference.uid.clone()) {
+            if seen.insert(steps[at].uid.clone()) {
                 if seen.len() > LOOKED_AT {
                     let why = format!(
                         "more than {LOOKED_AT} objects own this one, directly or through others: it can't be told whether this closes a cycle"
                     );
                     return Err(refused(place, &why));
                 }
-                let above = self.owners_above(&steps[at], announcement.number).await?;
-                steps.extend(above.into_iter().map(|(reference, namespace)| Step {
-                    reference,
-                    namespace,
-                    from: Some(at),
-                }));
+                self.climb(&mut steps, at, announcement.number).await?;
             }
             at += 1;
         }
         Ok(Some(announcement))
     }
 
-    /// The owners of an owner, each with the namespace that it is referred to from.
-    async fn owners_above(&self, step: &Step, number: u64) -> Result<Vec<(Reference, String)>> {
-        let reference = &step.reference;
+    /// Adds the owners of an owner, which is looked up by its uid: it may have another name than the reference
+    /// says, and what has that name may be another object.
+    async fn climb(&self, steps: &mut Vec<Step>, at: usize, number: u64) -> Result<()> {
         // First what is announced, then what is stored: see above.
-        let mut above = self.shared.announced_owners.before(&reference.uid, number);
-        let kinds = self.shared.registry.kinds();
-        let resource = split_api_version(&reference.api_version).and_then(|(group, version)| {
-            let resources = kinds.resources(group, version).unwrap_or_default();
-            let found = resources.iter().find(|found| found.kind == reference.kind);
-            found.cloned()
-        });
-        let Some(resource) = resource else {
-            return Ok(Vec::new());
-        };
-        let namespace = if resource.namespaced {
-            step.namespace.clone()
-        } else {
-            String::new()
-        };
-        let key = resource.key(&namespace, &reference.name);
-        if let Some(record) = self.shared.store.get(&key).await? {
-            let owner: Seen = serde_json::from_slice(&record.value).unwrap_or_default();
-            if owner.metadata.uid == reference.uid {
-                above.extend(owner.metadata.owner_references);
+        let mut above = self.shared.announced_owners.before(&steps[at].uid, number);
+        let mut namespace = steps[at].namespace.clone();
+        if let Some((_, owner)) = self.find_uid(&steps[at].uid).await? {
+            let Stored { kind, metadata, .. } = owner;
+            if !steps[at].reaches(&metadata.namespace) {
+                return Ok(());
             }
+            steps[at].title = title(&kind, &metadata.namespace, &metadata.name);
+            above.extend(metadata.owner_references);
+            namespace = metadata.namespace;
         }
-        Ok(above
-            .into_iter()
-            .map(|reference| (reference, namespace.clone()))
-            .collect())
+        let new = above
+            .iter()
+            .map(|owner| Step::new(owner, &namespace, Some(at)));
+        steps.extend(new.collect::<Vec<_>>());
+        Ok(())
     }
 }
 
@@ -205,11 +181,7 @@ fn told(place: &Place, steps: &[Step], last: usize) -> String {
     let mut names = Vec::new();
     let mut at = Some(last);
     while let Some(step) = at.and_then(|at| steps.get(at)) {
-        names.push(title(
-            &step.reference.kind,
-            &step.namespace,
-            &step.reference.name,
-        ));
+        names.push(step.title.clone());
         at = step.from;
     }
     names.push(title(&place.resource.kind, &place.namespace, place.name()));

@@ -1,15 +1,16 @@
 //! The subresource `rename`: an object gets another name and stays the object that it is (R15).
 //!
 //! One transaction removes the object under its former name, puts it under the new one with the same uid,
-//! status and all else, and puts the new name into the owner references of what it owns. A watch shows the
-//! former name deleted and the new one added, at one revision. The annotation `landform.dev/renamed-from` tells
-//! the object's reconciler; the engine removes it when that has succeeded.
+//! status and all else, and puts the new name into the owner references of what it owns. A watch shows the object under
+//! its former name with the annotation `landform.dev/renamed-to`, then that name deleted, then the new one added: who
+//! sees the annotation on what is deleted knows that this is no end. The annotation `landform.dev/renamed-from` tells the
+//! object's reconciler; the engine removes it when that has succeeded.
 //!
 //! Names that other rules hang on can't change: those of namespaces, and those of definitions, which follow from
 //! their spec.
 
 use http::{Method, Response, StatusCode};
-use landform_api::keys::ANNOTATION_RENAMED_FROM;
+use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RENAMED_TO};
 use landform_store::{Compare, Key, Op, RangeQuery, Revision, Txn, TxnOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ use crate::object::{Object, encode, meta};
 use crate::registry::Resource;
 use crate::server::{ApiServer, Call};
 
-/// Others may get in between so often.
+/// A rename is tried this many times when other writes come in between.
 const TRIES: usize = 100;
 
 /// What is sent.
@@ -73,7 +74,7 @@ impl ApiServer {
         Err(place.conflict("it, or something that it owns, keeps changing; please try again"))
     }
 
-    /// `None` when somebody else wrote in between.
+    /// `None` when another write came in between.
     async fn try_rename(
         &self,
         place: &Place,
@@ -118,8 +119,11 @@ impl ApiServer {
                 })),
             };
         }
+        let farewell = write::encoded(place, &leaving(&old, &rename.name))?;
         // The former name goes first: whoever follows the log must not see one uid under two names.
-        let mut txn = Txn::one(old_key, Compare::ModifiedAt(record.modified), Op::Delete);
+        let at_old = Compare::ModifiedAt(record.modified);
+        let mut txn = Txn::one(old_key.clone(), at_old, Op::Put(farewell));
+        txn = txn.and(old_key, Compare::Any, Op::Delete);
         txn = txn.and(new_key, Compare::Absent, Op::Put(value.clone()));
         let guards = [
             self.namespace_guard(place).await?,
@@ -128,16 +132,18 @@ impl ApiServer {
         for (key, revision) in guards.into_iter().flatten() {
             txn = txn.and(key, Compare::ModifiedAt(revision), Op::Check);
         }
-        for (key, revision, value) in self.owned_under(place, &old, &rename.name).await? {
+        let owned = self.owned_under(place, &old, &rename.name).await?;
+        let written_after = owned.len() as u64;
+        for (key, revision, value) in owned {
             txn = txn.and(key, Compare::ModifiedAt(revision), Op::Put(value.into()));
         }
         match self.shared.store.commit(txn).await? {
-            TxnOutcome::Committed(revision) => Ok(Some(Written {
+            TxnOutcome::Committed(last) => Ok(Some(Written {
                 value,
-                revision,
+                revision: Revision(last.0 - written_after),
                 warnings: Vec::new(),
             })),
-            TxnOutcome::Conflict { index: 1, .. } => Err(taken()),
+            TxnOutcome::Conflict { index: 2, .. } => Err(taken()),
             TxnOutcome::Conflict { .. } => Ok(None),
         }
     }
@@ -194,17 +200,27 @@ fn where_owned(owner: &Place, resource: &Resource) -> Option<String> {
 fn renamed(old: &Object, from: &str, to: &str) -> Object {
     let mut object = old.clone();
     meta::set_text(&mut object, "name", to);
-    let annotations = meta::metadata_mut(&mut object)
+    let untold = meta::metadata(old)
+        .get("annotations")
+        .and_then(|annotations| annotations[ANNOTATION_RENAMED_FROM].as_str());
+    let former = untold.filter(|untold| *untold != to).unwrap_or(from);
+    set_annotation(&mut object, ANNOTATION_RENAMED_FROM, former);
+    object
+}
+
+fn set_annotation(object: &mut Object, name: &str, value: &str) {
+    let annotations = meta::metadata_mut(object)
         .entry("annotations")
         .or_insert_with(|| json!({}));
     if let Value::Object(annotations) = annotations {
-        let untold = annotations
-            .get(ANNOTATION_RENAMED_FROM)
-            .and_then(Value::as_str);
-        let former = untold.filter(|untold| *untold != to).unwrap_or(from);
-        let former = former.to_owned();
-        annotations.insert(ANNOTATION_RENAMED_FROM.to_owned(), former.into());
+        annotations.insert(name.to_owned(), value.into());
     }
+}
+
+/// The object as it leaves its former name.
+fn leaving(old: &Object, to: &str) -> Object {
+    let mut object = old.clone();
+    set_annotation(&mut object, ANNOTATION_RENAMED_TO, to);
     object
 }
 

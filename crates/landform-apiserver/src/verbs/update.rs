@@ -16,9 +16,6 @@ use crate::object::{Object, meta, rules};
 use crate::registry::{Presentation, Resource};
 use crate::server::{ApiServer, Call};
 
-/// A change that isn't bound to a resourceVersion is tried again so often when others get in between.
-const TRIES: usize = 100;
-
 /// What a change makes of an object.
 pub(crate) enum Change {
     /// The object as a client sent it: to be fitted to its kind and checked.
@@ -49,8 +46,10 @@ impl ApiServer {
         present::written(call, &place.resource, StatusCode::OK, written)
     }
 
-    /// Changes an existing object: reads it, lets `change` say what it should be, and writes that if
-    /// nobody else wrote in between. `change` sees the object as its kind's version shows it.
+    /// Changes an existing object: reads it, lets `change` say what it should be, and writes that if nothing was
+    /// written in between. Otherwise `change` is asked again about the newer object: a change that names a
+    /// resourceVersion, by itself or as a patch that sets it, is refused then, any other one is made (C4).
+    /// `change` sees the object as its kind's version shows it.
     pub(crate) async fn modify(
         &self,
         place: &Place,
@@ -63,7 +62,8 @@ impl ApiServer {
         let key = resource.key(&place.namespace, place.name());
         let _lock = self.definitions_lock(resource).await;
         let already_warned = warnings.len();
-        for _ in 0..TRIES {
+        let mut turn = self.shared.turns.begin(&key).await;
+        loop {
             warnings.truncate(already_warned);
             let record = self
                 .shared
@@ -74,7 +74,7 @@ impl ApiServer {
             let old = write::decoded(&record)?;
             let shown = shown(resource, &old, record.modified);
             let mut announced = None;
-            let (object, bound) = match change(&shown, &record)? {
+            let object = match change(&shown, &record)? {
                 Change::Keep => {
                     return Ok(Written {
                         value: record.value,
@@ -82,10 +82,10 @@ impl ApiServer {
                         warnings,
                     });
                 }
-                Change::Marked(object) => (object, false),
+                Change::Marked(object) => object,
                 Change::Sent(mut object) => {
                     check_kind(resource, &mut object)?;
-                    let bound = check_version(place, &object, &old, record.modified)?;
+                    check_version(place, &object, &old, record.modified)?;
                     write::fit_to_schema(resource, &mut object, options, &mut warnings)?;
                     rules::prepare_update(resource, &mut object, &old, part);
                     let errors = write::problems(resource, &mut object, Some(&old));
@@ -97,28 +97,24 @@ impl ApiServer {
                     announced = self.refuse_owner_cycle(place, &object, &old).await?;
                     self.settle(resource, &mut object);
                     rules::count_generation(&mut object, &old);
-                    (object, bound)
+                    object
                 }
             };
             let replaced = self.replace(place, &record, &old, &object, options).await?;
             drop(announced);
-            match replaced {
-                Some((value, revision)) => {
-                    return Ok(Written {
-                        value,
-                        revision,
-                        warnings,
-                    });
-                }
-                None if bound => return Err(place.conflict(MODIFIED)),
-                None => {}
+            if let Some((value, revision)) = replaced {
+                return Ok(Written {
+                    value,
+                    revision,
+                    warnings,
+                });
             }
+            turn.lost().await;
         }
-        Err(place.conflict("it keeps changing; please try again"))
     }
 
     /// Writes a changed object, or removes it when the change leaves it marked and without
-    /// finalizers (G3); `None` when somebody else wrote in between.
+    /// finalizers (G3); `None` when another write came in between.
     async fn replace(
         &self,
         place: &Place,
@@ -186,11 +182,11 @@ pub(crate) fn shown(resource: &Resource, stored: &Object, revision: Revision) ->
     object
 }
 
-/// Checks resourceVersion and uid against what is stored (C4); says whether the client named a version.
-fn check_version(place: &Place, object: &Object, old: &Object, stored: Revision) -> Result<bool> {
+/// Checks resourceVersion and uid against what is stored (C4). A patched object has the stored version unless the
+/// patch names another one.
+fn check_version(place: &Place, object: &Object, old: &Object, stored: Revision) -> Result<()> {
     let version = meta::text(object, "resourceVersion");
-    let bound = !version.is_empty() && version != "0";
-    if bound && version != stored.to_string() {
+    if !version.is_empty() && version != "0" && version != stored.to_string() {
         return Err(place.conflict(MODIFIED));
     }
     let uid = meta::uid(object);
@@ -201,7 +197,7 @@ fn check_version(place: &Place, object: &Object, old: &Object, stored: Revision)
         );
         return Err(place.conflict(&why));
     }
-    Ok(bound)
+    Ok(())
 }
 
 /// Name and namespace of path and body must agree.

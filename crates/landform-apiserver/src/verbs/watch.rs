@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use landform_store::{Event, EventKind, Record, Revision, Watch};
+use landform_store::{Event, EventKind, Record, Revision, Watch, WatchError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -109,10 +109,22 @@ impl ApiServer {
                 page.revision
             }
         };
-        let watch =
-            self.shared
-                .store
-                .watch(&place.resource.bucket, &prefix(place, &selection), after)?;
+        let prefix = prefix(place, &selection);
+        let watch = match self
+            .shared
+            .store
+            .watch(&place.resource.bucket, &prefix, after)
+        {
+            Ok(watch) => watch,
+            // As Kubernetes says it: clients such as kube-rs list anew after this event, and not after a 410 of the
+            // request itself.
+            Err(error @ WatchError::Compacted { .. }) => {
+                let status = ApiError::from(error).to_status();
+                let only = line("ERROR", status.to_string().as_bytes());
+                return Ok(respond::pieces(Box::pin(futures::stream::iter([only]))));
+            }
+            Err(error @ WatchError::Closed) => return Err(error.into()),
+        };
         let lifetime = self.watch_lifetime(call)?;
         let watcher = Watcher {
             watch,
@@ -214,7 +226,7 @@ impl Watcher {
         Some(piece.into())
     }
 
-    fn take(&mut self, events: Result<Vec<Arc<Event>>, landform_store::WatchError>) {
+    fn take(&mut self, events: Result<Vec<Arc<Event>>, WatchError>) {
         match events {
             Ok(events) => {
                 for event in &events {

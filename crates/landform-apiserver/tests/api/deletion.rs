@@ -206,3 +206,49 @@ async fn a_collection_is_deleted_by_selector() {
     assert_eq!(answer["status"], "Success");
     assert_eq!(names(&api).await, ["c"]);
 }
+
+#[tokio::test]
+async fn g13_a_policy_that_is_named_counts_and_else_what_the_object_carries() {
+    let api = Api::without_background(quick()).await;
+    let table: [(&[&str], &str, &[&str]); 9] = [
+        (&[], "", &["cascade_deletion"]),
+        (&["orphan"], "", &["orphan"]),
+        (&["foregroundDeletion"], "", &["foregroundDeletion"]),
+        (&["foregroundDeletion", "orphan"], "", &["orphan"]),
+        (&["x.io/hold", "orphan"], "", &["x.io/hold", "orphan"]),
+        (
+            &["orphan"],
+            "?propagationPolicy=Cascade",
+            &["cascade_deletion"],
+        ),
+        (
+            &["orphan"],
+            "?propagationPolicy=Foreground",
+            &["foregroundDeletion"],
+        ),
+        (
+            &["x.io/hold", "orphan"],
+            "?propagationPolicy=Background",
+            &["x.io/hold"],
+        ),
+        (
+            &["foregroundDeletion"],
+            "?propagationPolicy=Orphan",
+            &["orphan"],
+        ),
+    ];
+    for (index, (preset, query, expected)) in table.into_iter().enumerate() {
+        let name = format!("a{index}");
+        api.post(MAPS, held(&name, preset)).await.ok();
+        api.delete(&format!("{MAPS}/{name}{query}")).await.ok();
+        let stored = api.get(&format!("{MAPS}/{name}")).await.ok();
+        assert_eq!(
+            stored["metadata"]["finalizers"],
+            json!(expected),
+            "{preset:?}{query}"
+        );
+        // A second delete that names no policy changes nothing.
+        api.delete(&format!("{MAPS}/{name}")).await.ok();
+        assert_eq!(api.get(&format!("{MAPS}/{name}")).await.ok(), stored);
+    }
+}

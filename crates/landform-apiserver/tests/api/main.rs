@@ -24,3 +24,5 @@ mod subresources;
 mod tokens;
 mod views;
 mod watches;
+mod writers;
+mod wrong_types;

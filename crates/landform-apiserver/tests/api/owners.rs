@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Api, MAPS, map};
+use crate::harness::{Api, DEFINITIONS, MAPS, WIDGETS, map, widget, widgets};
 
 async fn made(api: &Api, names: &[&str]) -> Vec<Value> {
     let mut objects = Vec::new();
@@ -110,4 +110,80 @@ async fn g11_of_writes_that_close_a_cycle_together_one_is_refused() {
         codes.sort_unstable();
         assert_eq!(codes, [200, 200, 422], "round {round}");
     }
+}
+
+#[tokio::test]
+async fn g11_a_cycle_is_found_by_uid_whatever_the_names_say() {
+    let api = Api::start().await;
+    let all = made(&api, &["a", "b"]).await;
+    api.patch(&path(&all[1]), "merge", owners(&[&all[0]]))
+        .await
+        .ok();
+    // The reference names what the owner was called before, or never was.
+    let renamed = json!({"kind": "Rename", "name": "other"});
+    api.post(&format!("{}/rename", path(&all[1])), renamed)
+        .await
+        .ok();
+    for name in ["b", "never"] {
+        let mut stale = all[1].clone();
+        stale["metadata"]["name"] = json!(name);
+        let answer = api.patch(&path(&all[0]), "merge", owners(&[&stale])).await;
+        let (code, _, message) = answer.failed();
+        assert_eq!(code, 422);
+        let cycle = "ConfigMap default/a is owned by ConfigMap default/other is owned by ConfigMap default/a";
+        assert!(message.contains(cycle), "{message}");
+    }
+    // Another object of that name closes none.
+    let other = api.post(MAPS, map("b")).await.ok();
+    api.patch(&path(&all[0]), "merge", owners(&[&other]))
+        .await
+        .ok();
+}
+
+#[tokio::test]
+async fn g12b_a_uid_is_found_under_any_name_and_without_being_served_or_definitely_not() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, widgets()).await.ok();
+    let made = api
+        .post(WIDGETS, widget("a", json!({"size": 1})))
+        .await
+        .ok();
+    let uid = made["metadata"]["uid"].as_str().unwrap();
+    let lookup = format!("/apis/landform.dev/v1alpha1/uids/{uid}");
+    let expect = async |served: bool, name: &str| {
+        let found = api.get(&lookup).await.ok();
+        let object = json!({"apiVersion": "example.com/v1", "kind": "Widget", "namespace": "default", "name": name});
+        assert_eq!(
+            (&found["exists"], &found["served"]),
+            (&json!(true), &json!(served)),
+            "{found}"
+        );
+        assert_eq!(found["object"], object);
+    };
+    expect(true, "a").await;
+    let renamed = json!({"kind": "Rename", "name": "b"});
+    api.post(&format!("{WIDGETS}/a/rename"), renamed).await.ok();
+    expect(true, "b").await;
+    let definition = format!("{DEFINITIONS}/widgets.example.com");
+    let serve = |served: bool| json!([{"op": "replace", "path": "/spec/versions/0/served", "value": served}]);
+    api.patch(&definition, "json", serve(false)).await.ok();
+    assert_eq!(api.get(&format!("{WIDGETS}/b")).await.code, 404);
+    expect(false, "b").await;
+    // The history is cut: the index is made anew.
+    landform_store::Store::compact(&*api.store, landform_store::Store::revision(&*api.store))
+        .await
+        .unwrap();
+    expect(false, "b").await;
+    api.patch(&definition, "json", serve(true)).await.ok();
+    api.delete(&format!("{WIDGETS}/b?propagationPolicy=Background"))
+        .await
+        .ok();
+    let found = api.get(&lookup).await.ok();
+    assert_eq!(
+        (&found["exists"], found.get("object")),
+        (&json!(false), None)
+    );
+    let never = "/apis/landform.dev/v1alpha1/uids/never";
+    assert_eq!(api.get(never).await.ok()["exists"], false);
+    assert_eq!(api.get("/apis/landform.dev/v1alpha1/uids").await.code, 404);
 }

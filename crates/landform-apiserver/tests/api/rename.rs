@@ -60,15 +60,85 @@ async fn r15_a_renamed_object_keeps_uid_status_and_what_it_owns() {
     assert_eq!(reference["name"], "new");
     assert_eq!(reference["uid"], made["metadata"]["uid"]);
 
-    // One transaction: one revision, the former name first.
-    let (deleted, old) = events.next().await.unwrap();
-    let (added, new) = events.next().await.unwrap();
-    assert_eq!((deleted.as_str(), added.as_str()), ("DELETED", "ADDED"));
-    assert_eq!(old["metadata"]["name"], "old");
-    assert_eq!(new["metadata"]["name"], "new");
-    let version = &moved["metadata"]["resourceVersion"];
-    assert_eq!(&new["metadata"]["resourceVersion"], version);
-    assert_eq!(&owned["metadata"]["resourceVersion"], version);
+    // The former name goes first, and says where to.
+    let (type_, leaving) = events.next().await.unwrap();
+    assert_eq!(type_, "MODIFIED");
+    let (type_, old) = events.next().await.unwrap();
+    assert_eq!(
+        (type_.as_str(), &old["metadata"]["name"]),
+        ("DELETED", &json!("old"))
+    );
+    for object in [&leaving, &old] {
+        let to = &object["metadata"]["annotations"]["landform.dev/renamed-to"];
+        assert_eq!(to, "new");
+    }
+    let (type_, new) = events.next().await.unwrap();
+    assert_eq!((type_.as_str(), &new), ("ADDED", &moved));
+}
+
+#[tokio::test]
+async fn c5_r15_a_watch_that_is_resumed_after_any_event_of_a_rename_misses_nothing() {
+    let api = with_widgets().await;
+    let owner = api
+        .post(WIDGETS, widget("old", json!({"size": 1})))
+        .await
+        .ok();
+    for name in ["one", "two"] {
+        let mut owned = widget(name, json!({"size": 1}));
+        owned["metadata"]["ownerReferences"] =
+            owned_by("x", &owner)["metadata"]["ownerReferences"].clone();
+        api.post(WIDGETS, owned).await.ok();
+    }
+    let before = landform_store::Store::revision(&*api.store);
+    let path = format!("{WIDGETS}/old/rename");
+    api.post(&path, rename("new")).await.ok();
+    let events = async |after: &str| {
+        let url = format!("{WIDGETS}?resourceVersion={after}&timeoutSeconds=1");
+        let mut watch = api.watch(&url).await;
+        let mut events = Vec::new();
+        while events
+            .last()
+            .is_none_or(|(_, object): &(String, Value)| object["metadata"]["name"] != "two")
+        {
+            events.push(watch.next().await.unwrap());
+        }
+        events
+    };
+    let whole = events(&before.to_string()).await;
+    let names: Vec<String> = whole
+        .iter()
+        .map(|(type_, object)| format!("{type_} {}", object["metadata"]["name"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "MODIFIED old",
+            "DELETED old",
+            "ADDED new",
+            "MODIFIED one",
+            "MODIFIED two"
+        ]
+    );
+    for seen in 1..whole.len() {
+        let last = whole[seen - 1].1["metadata"]["resourceVersion"]
+            .as_str()
+            .unwrap();
+        assert_eq!(events(last).await, whole[seen..], "after {seen} events");
+    }
+    // Only a rename says so.
+    let forged = json!({"metadata": {"annotations": {"landform.dev/renamed-to": "x", "a": "b"}}});
+    let patched = api
+        .patch(&format!("{WIDGETS}/new"), "merge", forged)
+        .await
+        .ok();
+    let annotations = &patched["metadata"]["annotations"];
+    assert_eq!(
+        (
+            &annotations["a"],
+            annotations.get("landform.dev/renamed-to")
+        ),
+        (&json!("b"), None)
+    );
 }
 
 #[tokio::test]

@@ -81,8 +81,19 @@ async fn c5_a_version_before_the_history_gets_410() {
     api.post(MAPS, map("c")).await.ok();
     api.store.compact(api.store.revision()).await.unwrap();
     let old = old.as_str().unwrap();
-    let watch = api.watch(&format!("{MAPS}?resourceVersion={old}")).await;
-    assert_eq!(watch.code, 410);
+    // In the stream, as Kubernetes does: kube-rs would ask for the same version for ever otherwise.
+    let mut watch = api.watch(&format!("{MAPS}?resourceVersion={old}")).await;
+    let (type_, object) = watch.next().await.unwrap();
+    assert_eq!(
+        (
+            watch.code,
+            type_.as_str(),
+            &object["code"],
+            &object["reason"]
+        ),
+        (200, "ERROR", &json!(410), &json!("Expired"))
+    );
+    assert_eq!(watch.next().await, None);
     let answer = api
         .get(&format!(
             "{MAPS}?resourceVersion={old}&resourceVersionMatch=Exact"

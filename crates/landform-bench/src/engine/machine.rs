@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landform_schedule::{
-    Command, Event, ObjectKey, Outcome, Role, RunId, Scheduler, Sight, Version,
+    Command, Event, ObjectKey, Order, Outcome, Role, RunId, Scheduler, Sight, Version,
 };
 
 use crate::report::{Figure, Goal};
@@ -41,6 +41,7 @@ fn sight(at: usize, refs: Vec<Name>, version: u64, content: u64) -> Sight<Name> 
         refs,
         marked: false,
         role: Role::Reconciled,
+        order: Order::Strict,
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::client::{self, RequestError};
 use super::confirm;
-use super::decide::decide;
 use super::decision::{Action, Decision, Finalizer, Policy, Rule};
 use super::events::{Reason, Title};
 use super::queue::Outcome;
@@ -21,7 +20,7 @@ pub(super) struct Job {
 }
 
 /// Does what was decided.
-pub(super) async fn act(mut job: Job, decision: Decision) -> Outcome {
+pub(super) async fn act(job: Job, decision: Decision) -> Outcome {
     tracing::debug!(object = %job.title, ?decision, "the collector acts");
     let rule = decision.rule;
     let result = match decision.action {
@@ -29,11 +28,6 @@ pub(super) async fn act(mut job: Job, decision: Decision) -> Outcome {
         Action::Delete(policy) => delete(&job, policy, rule).await,
         Action::Release(finalizer) => release(&job, finalizer).await,
         Action::DropReferences(uids) => confirm::drop_references(&job, &uids).await,
-        Action::ConfirmOwners => match confirm::read_owners(&mut job).await {
-            Ok(true) => return Box::pin(act_confirmed(job)).await,
-            Ok(false) => Ok(()),
-            Err(error) => Err(error),
-        },
     };
     match result {
         // An object that is gone needs nothing; its watch will show that it is.
@@ -45,15 +39,6 @@ pub(super) async fn act(mut job: Job, decision: Decision) -> Outcome {
             Outcome::Failed(error.to_string())
         }
     }
-}
-
-/// Decides anew with what the live reads told; these answer every open question.
-async fn act_confirmed(job: Job) -> Outcome {
-    let decision = decide(&job.subject.observed);
-    if decision.action == Action::ConfirmOwners {
-        return Outcome::Failed("the owners can't be told from what was read: a bug".into());
-    }
-    act(job, decision).await
 }
 
 async fn delete(job: &Job, policy: Policy, rule: Option<Rule>) -> Result<(), RequestError> {

@@ -14,7 +14,7 @@ const NAMED: usize = 5;
 const LOOKED_AT: usize = 5_000;
 
 /// What holds an object back in the end: itself or dependents below it that wait for finalizers of
-/// others, or whose deletion fails.
+/// others, whose deletion fails, or whose kind is not served.
 pub(super) fn below(state: &State, node: NodeId) -> Vec<Value> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([node]);
@@ -44,6 +44,12 @@ fn blocker(state: &State, node: NodeId) -> Option<Value> {
         return Some(json!({
             "object": object(&title), "failure": failure,
             "message": format!("deleting {title} fails: {failure}"),
+        }));
+    }
+    if state.subject(node)?.observed.hidden {
+        return Some(json!({
+            "object": object(&title),
+            "message": format!("{title} can't be reached: its kind is not served at the moment"),
         }));
     }
     let others = mark(&state.marked.get(&node)?.finalizers).others;

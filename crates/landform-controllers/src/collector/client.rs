@@ -40,6 +40,9 @@ pub(crate) enum RequestError {
     /// There is no such object.
     #[error("it is gone")]
     NotFound,
+    /// There is no such path: nothing is known about the object.
+    #[error("its kind is not served at the moment")]
+    NotServed,
     /// The object is not as expected.
     #[error("it was changed meanwhile: {0}")]
     Conflict(String),
@@ -51,11 +54,37 @@ pub(crate) enum RequestError {
     Broken(#[from] kube::Error),
 }
 
-/// The part of a `Status` that is shown.
+/// The parts of a `Status` that matter.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Failure {
     message: String,
+    details: Details,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    name: String,
+}
+
+/// What the server's index of uids says.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Lookup {
+    pub(crate) exists: bool,
+    #[serde(default)]
+    pub(crate) served: bool,
+    #[serde(default)]
+    pub(crate) object: Place,
+}
+
+/// Where an object is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Place {
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
 }
 
 /// What kind of thing an answer is.
@@ -141,25 +170,40 @@ pub(crate) async fn set_owners(
     sent.map(drop)
 }
 
-/// Reads an object's metadata.
+/// Reads an object's metadata; `None` when its kind is served and there is no object of its name.
 pub(crate) async fn metadata(
     client: &Client,
     address: &Address,
 ) -> Result<Option<ObjectMeta>, RequestError> {
-    let mut request = Request::new(Body::empty());
-    *request.uri_mut() = uri(&address.path)?;
-    if let Ok(accept) = METADATA.parse() {
-        request.headers_mut().insert(ACCEPT, accept);
-    }
-    match send(client, Ok(request)).await {
-        Ok(body) => {
-            let partial: Partial = serde_json::from_slice(&body)
-                .map_err(|error| RequestError::Broken(kube::Error::SerdeError(error)))?;
-            Ok(Some(partial.metadata))
-        }
+    match get(client, &address.path).await {
+        Ok(body) => Ok(Some(parsed::<Partial>(&body)?.metadata)),
         Err(RequestError::NotFound) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Asks the server's index of uids; `None` when it has none.
+pub(crate) async fn look_up(client: &Client, uid: &Uid) -> Result<Option<Lookup>, RequestError> {
+    match get(client, &format!("/apis/landform.dev/v1alpha1/uids/{uid}")).await {
+        Ok(body) => parsed(&body).map(Some),
+        // Another server says either, depending on the rights of who asks.
+        Err(RequestError::NotServed | RequestError::Refused { code: 403, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn get(client: &Client, path: &str) -> Result<Vec<u8>, RequestError> {
+    let mut request = Request::new(Body::empty());
+    *request.uri_mut() = uri(path)?;
+    if let Ok(accept) = METADATA.parse() {
+        request.headers_mut().insert(ACCEPT, accept);
+    }
+    send(client, Ok(request)).await
+}
+
+fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, RequestError> {
+    serde_json::from_slice(body)
+        .map_err(|error| RequestError::Broken(kube::Error::SerdeError(error)))
 }
 
 /// Creates an object.
@@ -212,6 +256,8 @@ async fn send(
         failure.message
     };
     Err(match status {
+        // A server names the object that it has looked for; a path that it doesn't know leads to none.
+        StatusCode::NOT_FOUND if failure.details.name.is_empty() => RequestError::NotServed,
         StatusCode::NOT_FOUND => RequestError::NotFound,
         StatusCode::CONFLICT => RequestError::Conflict(message),
         _ => RequestError::Refused {

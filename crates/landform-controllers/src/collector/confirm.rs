@@ -1,49 +1,123 @@
-//! Live reads: what is really there, where the graph can't tell or isn't enough (G12, G13).
+//! Live reads: what is really there, where the graph can't tell or isn't enough (G12, G12b, G13).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use landform_graph::owners::Uid;
 use serde_json::{Value, json};
 
 use super::act::Job;
-use super::client::{self, Address, Expected, RequestError};
+use super::client::{self, Address, Expected, Lookup, RequestError};
 use super::kinds::group_of;
-use super::observed::{SeenOwner, Standing};
-use super::state::mark;
+use super::questions::{Answer, Question};
+use super::queue::Outcome;
+use super::run::Shared;
+use super::state::Health;
 
-/// Where an owner's standing is to be found.
-enum Source {
-    Known(Standing),
-    Read(Address),
+/// Asks whether an object exists, and takes the answer in.
+pub(super) async fn settle(shared: &Shared, question: Question) -> Outcome {
+    match ask(shared, &question).await {
+        Ok(answer) => {
+            tracing::debug!(uid = %question.uid, ?answer, "the collector asked for an object");
+            let mut state = shared.state.lock();
+            state.answered(&question.uid, &answer);
+            match answer {
+                Answer::Absent => Outcome::Settled,
+                // It is here, as it was last seen.
+                Answer::Exists(_) if question.address.is_some() => Outcome::Settled,
+                Answer::Exists(why) | Answer::Unknown(why) => Outcome::Failed(why),
+            }
+        }
+        Err(error) => Outcome::Failed(format!("it can't be asked for: {error}")),
+    }
 }
 
-/// Reads an object and those of its owners that nobody has seen; says whether there is anything to
-/// decide about.
-pub(super) async fn read_owners(job: &mut Job) -> Result<bool, RequestError> {
-    let Some(metadata) = read_same(job).await? else {
-        return Ok(false);
+/// The server's own index of uids answers for sure. A cluster that has none is asked by name: what is there under this
+/// name with another uid, or not there though its kind is served, is gone.
+async fn ask(shared: &Shared, question: &Question) -> Result<Answer, RequestError> {
+    match client::look_up(&shared.client, &question.uid).await? {
+        Some(Lookup {
+            exists: true,
+            object,
+            served,
+        }) => Ok(Answer::Exists(format!(
+            "it exists: {} {}/{}{}",
+            object.kind,
+            object.namespace,
+            object.name,
+            if served {
+                ""
+            } else {
+                ", of a kind that is not served now"
+            },
+        ))),
+        Some(_) if question.was_here => Ok(Answer::Absent),
+        Some(_) => Ok(match named(shared, question).await? {
+            Named::At(_) => Answer::Absent,
+            Named::Unknown(why) => Answer::Unknown(why),
+        }),
+        None => ask_by_name(shared, question).await,
+    }
+}
+
+async fn ask_by_name(shared: &Shared, question: &Question) -> Result<Answer, RequestError> {
+    let address = match &question.address {
+        Some(address) => address.clone(),
+        None => match named(shared, question).await? {
+            Named::At(address) => address,
+            Named::Unknown(why) => return Ok(Answer::Unknown(why)),
+        },
     };
-    if metadata.deletion_timestamp.is_some() {
-        return Ok(false);
+    match client::metadata(&shared.client, &address).await {
+        Ok(Some(found)) if is(&found, &question.uid) => {
+            Ok(Answer::Exists(format!("it exists: {}", address.path)))
+        }
+        Ok(Some(_) | None) => Ok(Answer::Absent),
+        Err(RequestError::NotServed) => Ok(Answer::Unknown(format!(
+            "{} is not served now",
+            address.path
+        ))),
+        Err(error) => Err(error),
     }
-    let mut owners = Vec::new();
-    for reference in metadata.owner_references.iter().flatten() {
-        let standing = match source(job, &metadata, reference) {
-            Source::Known(standing) => standing,
-            Source::Read(address) => {
-                let found = client::metadata(&job.shared.client, &address).await?;
-                found.map_or(Standing::Gone, |owner| standing(&owner, &reference.uid))
-            }
-        };
-        owners.push(SeenOwner {
-            uid: Uid::new(&reference.uid),
-            standing,
-        });
+}
+
+/// Where an owner should be.
+enum Named {
+    At(Address),
+    Unknown(String),
+}
+
+/// Where a dependent says that its owner is.
+async fn named(shared: &Shared, question: &Question) -> Result<Named, RequestError> {
+    let unknown = |why: &str| Ok(Named::Unknown(why.to_owned()));
+    let Some(referrer) = &question.referrer else {
+        return unknown("what refers to it is of a kind that is not served now");
+    };
+    let found = client::metadata(&shared.client, &referrer.address).await?;
+    let found = found.filter(|found| is(found, &referrer.uid));
+    let references = found.and_then(|found| found.owner_references);
+    let mut references = references.into_iter().flatten();
+    let Some(reference) = references.find(|owner| Uid::new(&owner.uid) == question.uid) else {
+        return unknown("what referred to it has changed");
+    };
+    let state = shared.state.lock();
+    let group = group_of(&reference.api_version).unwrap_or_default();
+    let kind = state.by_type.get(&(group, reference.kind.clone()));
+    let kind = kind.map(|kind| state.kind(*kind));
+    match kind.filter(|kind| kind.health != Health::Gone) {
+        Some(kind) if kind.kind.namespaced && referrer.namespace.is_empty() => {
+            unknown("what refers to it doesn't say in which namespace it is")
+        }
+        Some(kind) => Ok(Named::At(
+            kind.kind.address(&referrer.namespace, &reference.name),
+        )),
+        None => Ok(Named::Unknown(format!(
+            "it may exist: its kind {} of {} is not served",
+            reference.kind, reference.api_version
+        ))),
     }
-    let subject = &mut job.subject;
-    subject.observed.owners = owners;
-    subject.observed.has_finalizers = metadata.finalizers.is_some_and(|list| !list.is_empty());
-    subject.expected.version = metadata.resource_version;
-    Ok(true)
+}
+
+fn is(metadata: &ObjectMeta, uid: &Uid) -> bool {
+    metadata.uid.as_deref().map(Uid::new).as_ref() == Some(uid)
 }
 
 /// Removes references to owners that are gone or going.
@@ -78,51 +152,5 @@ pub(super) async fn drop_references(job: &Job, uids: &[Uid]) -> Result<(), Reque
 async fn read_same(job: &Job) -> Result<Option<ObjectMeta>, RequestError> {
     let subject = &job.subject;
     let found = client::metadata(&job.shared.client, &subject.address).await?;
-    let is_same = |metadata: &ObjectMeta| {
-        metadata.uid.as_deref().map(Uid::new).as_ref() == Some(&subject.expected.uid)
-    };
-    Ok(found.filter(is_same))
-}
-
-/// What the graph says of an owner, or where to read it.
-fn source(job: &Job, dependent: &ObjectMeta, reference: &OwnerReference) -> Source {
-    let state = job.shared.state.lock();
-    let known = |uid: &Uid| state.graph.find(uid);
-    if let (Some(node), Some(owner)) = (
-        known(&job.subject.expected.uid),
-        known(&Uid::new(&reference.uid)),
-    ) {
-        let standing = state.standing_for(node, owner);
-        if standing != Standing::Unconfirmed {
-            return Source::Known(standing);
-        }
-    }
-    let group = group_of(&reference.api_version).unwrap_or_default();
-    let Some(kind) = state.by_type.get(&(group, reference.kind.clone())) else {
-        // Of a kind that isn't served here: nobody can say that it is gone.
-        return Source::Known(Standing::Living);
-    };
-    let kind = &state.kind(*kind).kind;
-    let namespace = dependent.namespace.as_deref().unwrap_or_default();
-    if kind.namespaced && namespace.is_empty() {
-        return Source::Known(Standing::Living);
-    }
-    Source::Read(kind.address(namespace, &reference.name))
-}
-
-/// What an owner that was read means for its dependent.
-fn standing(owner: &ObjectMeta, uid: &str) -> Standing {
-    if owner.uid.as_deref() != Some(uid) {
-        return Standing::Gone;
-    }
-    if owner.deletion_timestamp.is_none() {
-        return Standing::Living;
-    }
-    let finalizers: Vec<Box<str>> = owner
-        .finalizers
-        .iter()
-        .flatten()
-        .map(|text| text.as_str().into())
-        .collect();
-    mark(&finalizers).standing()
+    Ok(found.filter(|found| is(found, &subject.expected.uid)))
 }

@@ -7,6 +7,9 @@ use super::observed::{Mark, Observed, Preset, Standing};
 
 /// Decides about one object.
 pub(crate) fn decide(observed: &Observed) -> Decision {
+    if observed.hidden {
+        return wait(Rule::G12b, Waiting::Kind);
+    }
     match &observed.mark {
         // An owner that lets its dependents go waits for marked ones, too.
         Some(_) if has_owner(observed, Standing::Orphaning) => let_go(observed),
@@ -52,7 +55,8 @@ fn decide_living(observed: &Observed) -> Decision {
         return let_go(observed);
     }
     if any(Standing::Unconfirmed) {
-        return act(Rule::G12, Action::ConfirmOwners);
+        let unknown = uids(observed, |standing| standing == Standing::Unconfirmed);
+        return wait(Rule::G12b, Waiting::Owners(unknown));
     }
     let not_living = uids(observed, |standing| standing != Standing::Living);
     if not_living.is_empty() {
@@ -69,10 +73,12 @@ fn decide_living(observed: &Observed) -> Decision {
     act(rule, Action::Delete(policy_without_owners(observed)))
 }
 
-/// Dependents of what goes are asked in turn; an object that nothing depends on and nothing holds
-/// needn't be marked first.
+/// Dependents of what goes are asked in turn, unless it says by its finalizers what becomes of them; an object that
+/// nothing depends on and nothing holds needn't be marked first.
 fn cascade_policy(observed: &Observed) -> Policy {
-    if observed.dependents.all == 0 && !observed.has_finalizers {
+    if let Some(policy) = preset_policy(observed) {
+        policy
+    } else if observed.dependents.all == 0 && !observed.has_finalizers {
         Policy::Background
     } else {
         Policy::Cascade
@@ -81,11 +87,18 @@ fn cascade_policy(observed: &Observed) -> Policy {
 
 fn policy_without_owners(observed: &Observed) -> Policy {
     let owner_waits = has_owner(observed, Standing::WaitingInForeground);
+    if owner_waits && observed.dependents.all > 0 {
+        Policy::Foreground
+    } else {
+        preset_policy(observed).unwrap_or(Policy::Background)
+    }
+}
+
+fn preset_policy(observed: &Observed) -> Option<Policy> {
     match observed.preset {
-        _ if owner_waits && observed.dependents.all > 0 => Policy::Foreground,
-        Preset::Orphan => Policy::Orphan,
-        Preset::Foreground => Policy::Foreground,
-        Preset::None => Policy::Background,
+        Preset::Orphan => Some(Policy::Orphan),
+        Preset::Foreground => Some(Policy::Foreground),
+        Preset::None => None,
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) enum Rule {
     G7,
     G11,
     G12,
+    G12b,
     G13,
     G15,
 }
@@ -32,8 +33,6 @@ pub(crate) enum Action {
     Release(Finalizer),
     /// References to these owners are removed.
     DropReferences(Vec<Uid>),
-    /// Owners that nobody has seen are read, and the rules asked again.
-    ConfirmOwners,
 }
 
 /// What a delete does about dependents (G13).
@@ -98,4 +97,8 @@ pub(crate) enum Waiting {
     BlockingDependents(usize),
     /// For others to remove their finalizers.
     Finalizers(Vec<String>),
+    /// For an answer whether these owners exist.
+    Owners(Vec<Uid>),
+    /// For its kind to be served again: nothing can be done about it.
+    Kind,
 }

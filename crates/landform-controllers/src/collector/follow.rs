@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event, watcher};
+use landform_api::keys::ANNOTATION_RENAMED_TO;
+use landform_graph::owners::Uid;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::cycles;
@@ -78,10 +81,13 @@ impl Shared {
                 }
             }
         }
+        let mut state = self.state.lock();
         for (id, task) in gone {
             task.abort();
-            self.state.lock().drop_kind(id);
+            state.drop_kind(id);
         }
+        state.ask_again();
+        drop(state);
         self.start_when_listed(true);
         self.changed.notify_one();
     }
@@ -121,7 +127,10 @@ impl Shared {
                 state.kind_mut(kind).health = Health::Followed;
                 state.put(kind, &object.metadata);
             }
-            Event::Delete(object) => state.remove(&object.metadata),
+            Event::Delete(object) => match renamed(&object.metadata) {
+                Some(uid) => state.doubt(&uid),
+                None => state.remove(&object.metadata),
+            },
             Event::InitDone => {
                 state.end_list(kind);
                 drop(state);
@@ -193,6 +202,13 @@ impl Backoff for Pauses {
     fn reset(&mut self) {
         self.next = self.first;
     }
+}
+
+/// The uid of an object whose removal is the first half of a rename: the second half follows.
+fn renamed(metadata: &ObjectMeta) -> Option<Uid> {
+    let annotations = metadata.annotations.as_ref()?;
+    annotations.get(ANNOTATION_RENAMED_TO)?;
+    metadata.uid.as_deref().map(Uid::new)
 }
 
 fn is_not_found(error: &watcher::Error) -> bool {

@@ -7,15 +7,20 @@
 //!    may have moved on: each object once, by itself, with a backoff of its own.
 //! 4. [`observed`] is all that a decision may see of one object; [`decide`] is the rules; [`decision`] is
 //!    what they say.
-//! 5. [`run`] takes objects from the queue and carries many decisions out at a time ([`act`], [`confirm`]).
+//! 5. [`run`] takes objects from the queue and carries many decisions out at a time ([`act`]). An owner that isn't in
+//!    the graph is a question ([`questions`]), which a live read by uid answers ([`confirm`]).
 //! 6. [`view`] and [`preview`] show what waits for what, [`events`] and [`metrics`] what happened.
 //!
 //! # Guarantees
 //! - It changes objects only through the API (G4), and deletes nothing without naming the uid and the
 //!   resourceVersion that the decision was made from: an object that was moved or replaced since then
 //!   is looked at anew.
-//! - An owner counts as gone when its removal was seen or a live read found nothing (G12). An owner of
-//!   a kind that nobody serves may exist for all we know: its dependents stay.
+//! - An owner counts as absent when a live read by its uid found nothing, and not before (G12b): neither the end of
+//!   its watch, nor a list without it, nor a definition that is served no more says that it is gone. One question is
+//!   asked for each uid; what can't be known deletes nothing, is asked again with a backoff, and is shown by the view.
+//! - An object that is renamed is one object: its uid stays in the graph (G16).
+//! - An object whose kind is served no more is as it was last seen, and holds its owners back, until it is known to be
+//!   gone.
 //! - Nothing is remembered that isn't in the objects: a restart at any point loses nothing (G10).
 //! - No step of it costs time in the number of all objects, except the list at the start.
 //!
@@ -36,6 +41,7 @@ mod kinds;
 mod metrics;
 mod observed;
 mod preview;
+mod questions;
 mod queue;
 mod run;
 mod state;

@@ -13,6 +13,8 @@ pub(crate) struct Observed {
     pub(crate) preset: Preset,
     /// Whether any finalizer would hold it.
     pub(crate) has_finalizers: bool,
+    /// Whether its kind is served no more, so that nothing can be done about it.
+    pub(crate) hidden: bool,
     /// Whether a delete was acknowledged that its watch has not shown yet.
     pub(crate) asked: bool,
     /// Its owners, in its own order.
@@ -90,8 +92,8 @@ pub(crate) enum Standing {
     Orphaning,
     /// Marked and held by `foregroundDeletion`: it doesn't count as living any more.
     WaitingInForeground,
-    /// It was removed, or a live read found nothing.
+    /// A live read by its uid found nothing, or it can't be meant.
     Gone,
-    /// Nobody has seen it: a live read has to tell (G12).
+    /// It isn't here: a live read has to tell whether it exists (G12b).
     Unconfirmed,
 }

@@ -79,6 +79,14 @@ impl Queue {
         }
     }
 
+    /// As [`Queue::push`], except for what failed and waits for its next try.
+    pub(crate) fn push_unless_waiting(&mut self, node: NodeId) {
+        let waits = |entry: &Entry| matches!(entry.phase, Phase::Later(_));
+        if !self.entries.get(&node).is_some_and(waits) {
+            self.push(node);
+        }
+    }
+
     /// Takes the next object out to be worked on.
     pub(crate) fn pop(&mut self) -> Option<(NodeId, Ticket)> {
         loop {
@@ -158,6 +166,12 @@ impl Queue {
     pub(crate) fn failure(&self, node: NodeId) -> Option<&str> {
         let entry = self.entries.get(&node)?;
         entry.failure.as_deref()
+    }
+
+    /// What failed the last time, and why.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = (NodeId, &str)> {
+        let entries = self.entries.iter();
+        entries.filter_map(|(node, entry)| Some((*node, entry.failure.as_deref()?)))
     }
 
     /// How many objects wait to be looked at.

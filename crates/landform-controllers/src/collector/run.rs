@@ -12,9 +12,10 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use super::act::{self, Job};
+use super::confirm;
 use super::cycles;
 use super::decide::decide;
-use super::decision::Action;
+use super::decision::{Action, Waiting};
 use super::events::Recorder;
 use super::metrics::Metrics;
 use super::queue::{Outcome, Ticket};
@@ -127,6 +128,13 @@ impl Shared {
             let Some((node, ticket)) = state.queue.pop() else {
                 return next;
             };
+            if let Some(question) = state.question(node) {
+                drop(state);
+                let shared = self.clone();
+                let task = tasks.spawn(async move { confirm::settle(&shared, question).await });
+                working.insert(task.id(), Working { node, ticket });
+                continue;
+            }
             let Some(subject) = state.subject(node) else {
                 state
                     .queue
@@ -134,6 +142,9 @@ impl Shared {
                 continue;
             };
             let decision = decide(&subject.observed);
+            if let Waiting::Owners(uids) = &decision.waiting_on {
+                state.ask_for(uids);
+            }
             if decision.action == Action::Nothing {
                 state
                     .queue

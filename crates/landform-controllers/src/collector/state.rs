@@ -29,10 +29,26 @@ pub(crate) struct Record {
     flags: u8,
 }
 
+impl Record {
+    pub(crate) fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    pub(crate) fn set(&mut self, flag: u8) {
+        self.flags |= flag;
+    }
+
+    pub(crate) fn clear(&mut self, flag: u8) {
+        self.flags &= !flag;
+    }
+}
+
 const HAS_FINALIZERS: u8 = 1;
 const PRESET_FOREGROUND: u8 = 2;
 const PRESET_ORPHAN: u8 = 4;
 const ASKED: u8 = 8;
+/// Whether it still exists is to be asked for.
+pub(crate) const DOUBTED: u8 = 16;
 
 /// A namespace's name, in short; objects without namespace are in that with the empty name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +72,7 @@ pub(crate) enum Health {
     Followed,
     /// Its list or watch fails: this kind waits, others go on.
     Failing(String),
-    /// It is served no more.
+    /// It is served no more; its objects are as they were last seen.
     Gone,
 }
 
@@ -169,14 +185,6 @@ impl State {
         self.kind_mut(kind).health = Health::Followed;
     }
 
-    /// A kind is served no more: definitions go after their objects.
-    pub(crate) fn drop_kind(&mut self, kind: KindId) {
-        for node in self.kind(kind).members.clone() {
-            self.remove_node(node);
-        }
-        self.kind_mut(kind).health = Health::Gone;
-    }
-
     /// Takes in an object as it is now (G5).
     pub(crate) fn put(&mut self, kind: KindId, metadata: &ObjectMeta) {
         let Some(uid) = metadata.uid.as_deref().map(Uid::new) else {
@@ -220,7 +228,7 @@ impl State {
         }
     }
 
-    fn remove_node(&mut self, node: NodeId) {
+    pub(crate) fn remove_node(&mut self, node: NodeId) {
         let Some(uid) = self.graph.uid(node).cloned() else {
             return;
         };
@@ -234,8 +242,9 @@ impl State {
         if !self.started {
             return;
         }
+        // Whether it is gone for its dependents is a question of its own.
         if let Some(node) = removed.node {
-            self.push_dependents(node);
+            self.queue.push(node);
         }
         for owner in removed.owners {
             self.look_again(owner);
@@ -263,8 +272,11 @@ impl State {
         metadata: &ObjectMeta,
         kept: Option<(Box<str>, u32)>,
     ) -> Record {
-        let new = || (metadata.name.as_deref().unwrap_or_default().into(), 0);
-        let (name, place) = kept.unwrap_or_else(new);
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let (name, place) = match kept {
+            Some((kept, place)) if *kept == *name => (kept, place),
+            kept => (name.into(), kept.map_or(0, |(_, place)| place)),
+        };
         let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
         let mut flags = 0;
         if !finalizers.is_empty() {
@@ -355,7 +367,7 @@ impl State {
         }
     }
 
-    fn push_dependents(&mut self, node: NodeId) {
+    pub(crate) fn push_dependents(&mut self, node: NodeId) {
         for dependent in self.graph.dependents(node) {
             self.queue.push(dependent.node);
         }
@@ -370,6 +382,9 @@ impl State {
 
     /// Whether the rules may have something to do about an object.
     fn may_move_on(&self, node: NodeId) -> bool {
+        if self.graph.get(node).is_some_and(|found| found.is(DOUBTED)) {
+            return true;
+        }
         if let Some(marked) = self.marked.get(&node) {
             let is_let_go = self
                 .graph
@@ -389,7 +404,7 @@ impl State {
     /// What an object means for its dependents.
     pub(crate) fn standing(&self, owner: NodeId) -> Standing {
         if self.graph.get(owner).is_none() {
-            return if self.graph.is_gone(owner) {
+            return if self.graph.is_absent(owner) {
                 Standing::Gone
             } else {
                 Standing::Unconfirmed
@@ -424,7 +439,8 @@ impl State {
                 standing: self.standing_for(node, owner.node),
             })
         });
-        let has = |flag: u8| record.flags & flag != 0;
+        let has = |flag: u8| record.is(flag);
+        let followed = self.kind(record.kind);
         let observed = Observed {
             mark: marked.map(|marked| mark(&marked.finalizers)),
             preset: match (has(PRESET_ORPHAN), has(PRESET_FOREGROUND)) {
@@ -433,6 +449,7 @@ impl State {
                 (false, false) => Preset::None,
             },
             has_finalizers: has(HAS_FINALIZERS),
+            hidden: followed.health == Health::Gone,
             asked: has(ASKED),
             owners: owners.collect(),
             dependents: Dependents {
@@ -441,10 +458,9 @@ impl State {
                 only_cycle: self.released_cycles.contains(&node),
             },
         };
-        let kind = &self.kind(record.kind).kind;
         Some(Subject {
             observed,
-            address: kind.address(self.namespace(record.namespace), &record.name),
+            address: self.address(record),
             expected: Expected {
                 uid,
                 version: (record.version > 0).then(|| record.version.to_string()),
@@ -453,6 +469,12 @@ impl State {
                 .map(|marked| marked.finalizers.clone())
                 .unwrap_or_default(),
         })
+    }
+
+    /// Where an object is.
+    pub(crate) fn address(&self, record: &Record) -> Address {
+        let kind = &self.kind(record.kind).kind;
+        kind.address(self.namespace(record.namespace), &record.name)
     }
 
     /// Kinds that can't be followed, and why.
@@ -468,7 +490,7 @@ impl State {
         if let Some(node) = self.graph.find(uid)
             && let Some(record) = self.graph.get_mut(node)
         {
-            record.flags |= ASKED;
+            record.set(ASKED);
         }
     }
 }

@@ -85,7 +85,7 @@ fn g15_i31_e10_those_who_take_their_own_down_are_not_cascaded_before_they_let_go
 }
 
 #[test]
-fn g6_g12_g13_what_owners_mean_for_an_object_without_a_mark() {
+fn g6_g12_g12b_g13_what_owners_mean_for_an_object_without_a_mark() {
     use Standing::{Cascading, Gone, Living, Orphaning, Unconfirmed, WaitingInForeground};
     let table: &[(&str, &[Standing], Option<Rule>, Action)] = &[
         ("no owners", &[], None, Action::Nothing),
@@ -117,8 +117,14 @@ fn g6_g12_g13_what_owners_mean_for_an_object_without_a_mark() {
         (
             "one is unknown",
             &[Gone, Unconfirmed],
-            Some(Rule::G12),
-            Action::ConfirmOwners,
+            Some(Rule::G12b),
+            Action::Nothing,
+        ),
+        (
+            "one is unknown and one waits",
+            &[WaitingInForeground, Unconfirmed],
+            Some(Rule::G12b),
+            Action::Nothing,
         ),
         (
             "one of two is gone",
@@ -151,6 +157,43 @@ fn g6_g12_g13_what_owners_mean_for_an_object_without_a_mark() {
             (decision.rule, &decision.action),
             (*rule, action),
             "{scenario}"
+        );
+    }
+}
+
+#[test]
+fn g12b_nothing_is_done_about_what_is_hidden_and_unknown_owners_are_named() {
+    let unknown = decide(&owned(&[Standing::Gone, Standing::Unconfirmed]));
+    assert_eq!(unknown.waiting_on, Waiting::Owners(vec![Uid::new("1")]));
+    for observed in [owned(&[Standing::Cascading]), marked(cascade(), 0, 0)] {
+        let hidden = Observed {
+            hidden: true,
+            ..observed
+        };
+        let decision = decide(&hidden);
+        assert_eq!(
+            (decision.action, decision.waiting_on),
+            (Action::Nothing, Waiting::Kind)
+        );
+    }
+}
+
+#[test]
+fn g13_what_is_cascaded_does_with_its_dependents_as_it_says() {
+    for (preset, expected) in [
+        (Preset::None, Policy::Cascade),
+        (Preset::Orphan, Policy::Orphan),
+        (Preset::Foreground, Policy::Foreground),
+    ] {
+        let observed = Observed {
+            preset,
+            has_finalizers: true,
+            ..owned(&[Standing::Cascading])
+        };
+        assert_eq!(
+            decide(&observed).action,
+            Action::Delete(expected),
+            "{preset:?}"
         );
     }
 }

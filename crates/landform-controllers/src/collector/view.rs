@@ -15,13 +15,14 @@ use futures::future::BoxFuture;
 use landform_api::keys;
 use landform_apiserver::error::{ApiError, Result};
 use landform_apiserver::{Query, View};
+use landform_engine::hooks::FINALIZER_PREFIX;
 use landform_graph::NodeId;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::blockers;
-use super::client;
+use super::client::{self, RequestError};
 use super::decide::decide;
 use super::decision::{Policy, Waiting};
 use super::events::Title;
@@ -80,6 +81,7 @@ impl DeletionView {
         Ok(json!({
             "apiVersion": "landform.dev/v1alpha1", "kind": "DeletionList",
             "waiting": oldest.len(), "items": items, "failingKinds": failing(&state),
+            "unknownOwners": unknown(&state),
         }))
     }
 
@@ -96,6 +98,7 @@ impl DeletionView {
             "apiVersion": "landform.dev/v1alpha1", "kind": "Deletion",
             "object": object(&state.title(node)),
             "message": format!("{name} is not being deleted"),
+            "unknownOwners": unknown_of(&state, node),
             "failure": state.queue.failure(node),
         })))
     }
@@ -128,8 +131,11 @@ impl DeletionView {
             };
             state.kind(*id).kind.address(namespace, name)
         };
-        let read = client::metadata(&self.0.client, &address).await;
-        let found = read.map_err(|error| ApiError::internal(error.to_string()))?;
+        let found = match client::metadata(&self.0.client, &address).await {
+            Ok(found) => found,
+            Err(RequestError::NotServed) => None,
+            Err(error) => return Err(ApiError::internal(error.to_string())),
+        };
         let uid = found.and_then(|metadata| metadata.uid);
         let state = self.0.state.lock();
         Ok(uid.and_then(|uid| state.graph.find(&Uid::new(&uid))))
@@ -150,6 +156,30 @@ pub(super) fn failing(state: &State) -> Vec<Value> {
         .failing_kinds()
         .map(|(kind, why)| json!({"resource": kind.resource_name(), "message": why}))
         .collect()
+}
+
+/// Owners of which it can't be known whether they exist; what they own stays.
+fn unknown(state: &State) -> Vec<Value> {
+    let mut owners: Vec<Value> = state
+        .unknown_owners()
+        .map(|owner| {
+            json!({"uid": owner.uid.to_string(), "dependents": owner.dependents, "message": owner.why})
+        })
+        .collect();
+    owners.sort_by(|one, other| one["uid"].as_str().cmp(&other["uid"].as_str()));
+    owners
+}
+
+/// Those among the owners of one object.
+fn unknown_of(state: &State, node: NodeId) -> Vec<Value> {
+    let mine: Vec<String> = state
+        .graph
+        .owners(node)
+        .filter_map(|owner| Some(state.graph.uid(owner.node)?.to_string()))
+        .collect();
+    let owners = unknown(state).into_iter();
+    let is_mine = |owner: &Value| mine.iter().any(|uid| owner["uid"] == **uid);
+    owners.filter(is_mine).collect()
 }
 
 /// A marked object: since when, and everything that is in its way.
@@ -196,6 +226,10 @@ fn message(waiting_on: &Waiting, blockers: &[Value]) -> String {
         Waiting::Dependents(count) => format!("it waits for {count} dependents"),
         Waiting::BlockingDependents(count) => {
             format!("it waits for {count} dependents that block it")
+        }
+        Waiting::Owners(_) => "it can't be known whether its owners exist".to_owned(),
+        Waiting::Kind => {
+            "its kind is not served at the moment: nothing can be done about it".to_owned()
         }
         Waiting::Finalizers(names) if names.is_empty() => "it is about to go".to_owned(),
         Waiting::Finalizers(names) => {
@@ -246,6 +280,10 @@ pub(super) fn responsible(finalizer: &str) -> String {
         keys::FINALIZER_NAMESPACE | keys::FINALIZER_CRD => "Landform's API server".into(),
         "finalizer.landscaper.gardener.cloud" => {
             "the controller of installations, executions or deploy items".into()
+        }
+        other if other.starts_with(FINALIZER_PREFIX) => {
+            let name = other.trim_start_matches(FINALIZER_PREFIX);
+            format!("the hook of Reconciler/{name}")
         }
         other => match other.split_once('/') {
             Some((domain, _)) => format!("the controller of {domain}"),

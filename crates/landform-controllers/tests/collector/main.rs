@@ -7,8 +7,12 @@
     reason = "a test that can't go on fails"
 )]
 
+mod absence;
+mod alive;
+mod boxes;
 mod cases;
 mod crash;
+mod faults;
 mod harness;
 mod kinds;
 mod policies;

@@ -156,7 +156,7 @@ impl KillOnDrop {
             Some(grace) => group.stop(Signal::TERM, grace).await,
             None => group.kill().await,
         };
-        ended.map_err(RunError::Kill)?;
+        ended.map_err(|error| RunError::Kill(error.into()))?;
         self.0 = None;
         Ok(())
     }

@@ -70,7 +70,7 @@ impl Workspace {
             DeployError::transient("Run", "NotLocked", message)
         })?;
         drop(starting);
-        Group::marked(Mark::item(&self.uid)).kill().await
+        Ok(Group::marked(Mark::item(&self.uid)).kill().await?)
     }
 
     /// Notes a command before it is started.

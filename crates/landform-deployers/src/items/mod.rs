@@ -25,7 +25,7 @@ use kube::core::DynamicObject;
 use landform_api::landscaper::{self, keys};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::deploy_item::{Action, Observed, decide};
-use landform_engine::{Context, Failure, Outcome, Reconciler, Ref, Related};
+use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Ref, Related};
 
 use crate::deployer::{Deployer, Wake};
 use siblings::Siblings;
@@ -113,6 +113,10 @@ impl Reconciler for DeployItems {
             };
             act.carry_out(decision, deployer).await
         })
+    }
+
+    fn order(&self) -> Order {
+        Order::Related
     }
 
     fn refs(&self, item: &DynamicObject) -> Vec<Ref> {

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
+use landform_process::watched;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::unix::AsyncFd;
 
@@ -38,13 +39,4 @@ fn watch(path: &Path) -> io::Result<AsyncFd<OwnedFd>> {
     let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
     inotify::add_watch(&descriptor, path, WatchFlags::MODIFY)?;
     watched(descriptor)
-}
-
-/// Has the runtime wait for a descriptor.
-#[expect(
-    deprecated,
-    reason = "its successor is unsafe because of types that close their descriptor early, which this one can't"
-)]
-pub(super) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::new(descriptor)
 }

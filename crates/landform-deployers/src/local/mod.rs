@@ -4,10 +4,7 @@ mod changes;
 mod environment;
 mod field;
 mod files;
-mod group;
 mod hidden;
-mod lock;
-mod table;
 
 pub(crate) use changes::Changes;
 pub(crate) use environment::{environment, read_command, read_environment};
@@ -15,7 +12,5 @@ pub(crate) use field::Field;
 pub(crate) use files::{
     Files, is_inside, private_directory, read_files, write_all, write_atomically,
 };
-pub(crate) use group::Group;
 pub(crate) use hidden::Hidden;
-pub(crate) use lock::StartLock;
-pub(crate) use table::{Handle, Identity, MARK, Mark, leaders};
+pub(crate) use landform_process::{Group, Handle, Identity, MARK, Mark, StartLock, leaders};

@@ -228,7 +228,7 @@ impl Item {
     /// Ends all processes with the item's mark, recorded or not.
     pub(crate) async fn end_all(&self) -> Result<(), DeployError> {
         self.end_those(|_| true).await?;
-        Group::marked(Mark::item(&self.uid)).kill().await
+        Ok(Group::marked(Mark::item(&self.uid)).kill().await?)
     }
 }
 

@@ -214,3 +214,32 @@ async fn i30_force_takes_down_what_siblings_still_import_from() {
     assert!(land.recorder.take().contains(&"remove db".to_owned()));
     assert_eq!(land.names("Installation").await, ["api", "web"]);
 }
+
+#[tokio::test]
+async fn r8b_an_item_that_takes_long_to_go_holds_back_no_other_installation() {
+    let land = Landscape::new().await;
+    for name in ["slow", "other"] {
+        land.install(name, product(name, &[], &[]), json!({})).await;
+        land.phase(name, "Succeeded").await;
+    }
+    land.quiet().await;
+    land.recorder.take();
+    land.recorder.hang_removal();
+    land.delete("Installation", "slow").await;
+    land.recorder.removing().await;
+
+    land.install("late", product("late", &[], &[]), json!({}))
+        .await;
+    land.annotate("Installation", "other", OPERATION, "force-reconcile")
+        .await;
+    land.phase("late", "Succeeded").await;
+    land.phase("other", "Succeeded").await;
+    let mut journal = land.recorder.take();
+    journal.retain(|line| line.starts_with("deploy"));
+    journal.sort();
+    assert_eq!(journal, ["deploy late", "deploy other"]);
+    assert_eq!(
+        land.get("Installation", "slow").await["status"]["phase"],
+        "Deleting"
+    );
+}

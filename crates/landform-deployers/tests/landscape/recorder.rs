@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use landform_deployers::{DeployError, Deployed, Deployer, Job};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 /// The type of its items. Configuration: `export` is exported, `hold: true` writes until it is stopped.
 pub(crate) const RECORDER: &str = "test.dev/recorder";
@@ -16,6 +17,8 @@ pub(crate) const RECORDER: &str = "test.dev/recorder";
 pub(crate) struct Recorder {
     journal: Arc<Mutex<Vec<String>>>,
     removal_broken: Arc<AtomicBool>,
+    removal_hangs: Arc<AtomicBool>,
+    hanging: Arc<Notify>,
 }
 
 impl Recorder {
@@ -30,6 +33,16 @@ impl Recorder {
 
     pub(crate) fn break_removal(&self, broken: bool) {
         self.removal_broken.store(broken, Ordering::SeqCst);
+    }
+
+    /// Removals from now on don't end.
+    pub(crate) fn hang_removal(&self) {
+        self.removal_hangs.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits for a removal that doesn't end.
+    pub(crate) async fn removing(&self) {
+        self.hanging.notified().await;
     }
 
     fn note(&self, what: &str, job: &Job<'_>) {
@@ -71,6 +84,10 @@ impl Deployer for Recorder {
             if self.removal_broken.load(Ordering::SeqCst) {
                 let message = "the target refuses to let it go";
                 return Err(DeployError::configuration("Refused", message));
+            }
+            if self.removal_hangs.load(Ordering::SeqCst) {
+                self.hanging.notify_one();
+                job.or_cancelled(std::future::pending::<()>()).await?;
             }
             self.note("remove", job);
             Ok(())

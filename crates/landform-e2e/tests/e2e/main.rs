@@ -14,6 +14,7 @@ mod deployer_python;
 mod engine_elsewhere;
 mod example;
 mod getting_started;
+mod hook_commands;
 mod in_process;
 mod kopf_operator;
 mod kube_rs;

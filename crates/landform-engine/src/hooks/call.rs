@@ -3,10 +3,12 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::calls::Calls;
 use super::command::CommandHook;
 use super::connect::Dial;
 use super::http_hook::HttpHook;
@@ -16,10 +18,28 @@ use landform_api::duration;
 /// The longest answer that is read.
 pub(crate) const ANSWER_BYTES: usize = 4 << 20;
 
+/// What the engine provides for calls.
+#[derive(Clone, Default)]
+pub(crate) struct Means {
+    /// Where calls of commands are written down.
+    pub(crate) calls: Option<Arc<Calls>>,
+    /// How URLs are reached, if not by the network.
+    pub(crate) dial: Option<Dial>,
+}
+
 /// Who is called.
 pub(crate) enum Hook {
     Url(Box<HttpHook>),
     Command(CommandHook),
+}
+
+/// How long a call may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// From its begin to its answer.
+    pub(crate) timeout: Duration,
+    /// From when it is given up to its end.
+    pub(crate) grace: Duration,
 }
 
 /// Why a call brought no answer. The texts don't name the hook or the object; callers do.
@@ -37,28 +57,30 @@ pub(crate) enum CallError {
 }
 
 impl Hook {
-    /// Reads who is called; URLs by way of `dial`, if it is given.
+    /// Reads who is called.
     ///
     /// # Errors
     /// What is wrong with it; the schema has refused most of that before.
-    pub(crate) fn new(spec: &HookSpec, dial: Option<Dial>) -> Result<Self, String> {
+    pub(crate) fn new(spec: &HookSpec, means: Means) -> Result<Self, String> {
+        let Means { calls, dial } = means;
         match (&spec.url, &spec.command) {
             (Some(url), None) => HttpHook::new(url, dial).map(Box::new).map(Self::Url),
-            (None, Some(command)) => CommandHook::new(command).map(Self::Command),
+            (None, Some(command)) => CommandHook::new(command, calls).map(Self::Command),
             (None, None) | (Some(_), Some(_)) => {
                 Err("exactly one of hook.url and hook.command must be given".to_owned())
             }
         }
     }
 
-    /// Calls it. Returns when there is an answer, the time is up, or `cancelled` resolves; a command has
-    /// ended then.
+    /// Calls it. Gives up when the time is up or `cancelled` resolves. When this returns nothing of the call goes on
+    /// any more, but for a URL that has not answered within its grace period (R9b).
     pub(crate) async fn call(
         &self,
         request: Bytes,
-        timeout: Duration,
+        limits: Limits,
         cancelled: impl Future<Output = ()>,
     ) -> Result<Bytes, CallError> {
+        let Limits { timeout, grace } = limits;
         let give_up = async {
             tokio::select! {
                 biased;
@@ -70,8 +92,8 @@ impl Hook {
             }
         };
         match self {
-            Self::Url(hook) => hook.call(request, give_up).await,
-            Self::Command(hook) => hook.call(request, give_up).await,
+            Self::Url(hook) => hook.call(request, grace, give_up).await,
+            Self::Command(hook) => hook.call(request, grace, give_up).await,
         }
     }
 }

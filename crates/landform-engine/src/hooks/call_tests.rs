@@ -12,6 +12,12 @@ use super::*;
 
 /// Everything that should come comes well within this time.
 const SOON: Duration = Duration::from_secs(50);
+/// A call that is given up may still take this long.
+const GRACE: Duration = Duration::from_secs(5);
+const LIMITS: Limits = Limits {
+    timeout: SOON,
+    grace: GRACE,
+};
 
 /// Says `ready` on a connection; on SIGTERM says `term` and ends, or ignores it.
 const PROGRAM: &str = "
@@ -31,8 +37,9 @@ fn command(words: &[&str]) -> Hook {
     let spec = HookSpec {
         url: None,
         command: Some(command),
+        grace: GRACE,
     };
-    Hook::new(&spec, None).unwrap()
+    Hook::new(&spec, Means::default()).unwrap()
 }
 
 fn shell(script: &str) -> Hook {
@@ -43,12 +50,13 @@ fn url(url: &str) -> Hook {
     let spec = HookSpec {
         url: Some(url.to_owned()),
         command: None,
+        grace: GRACE,
     };
-    Hook::new(&spec, None).unwrap()
+    Hook::new(&spec, Means::default()).unwrap()
 }
 
 async fn call(hook: &Hook) -> Result<Bytes, CallError> {
-    hook.call(Bytes::from("hello"), SOON, pending()).await
+    hook.call(Bytes::from("hello"), LIMITS, pending()).await
 }
 
 async fn fails(hook: &Hook) -> String {
@@ -60,6 +68,7 @@ fn exactly_one_hook_that_makes_sense() {
     let spec = |url: Option<&str>, command: Option<Vec<&str>>| HookSpec {
         url: url.map(str::to_owned),
         command: command.map(|words| words.into_iter().map(str::to_owned).collect()),
+        grace: GRACE,
     };
     let table = [
         (spec(None, None), "exactly one of"),
@@ -74,7 +83,7 @@ fn exactly_one_hook_that_makes_sense() {
         (spec(None, Some(vec![""])), "names no program"),
     ];
     for (spec, expected) in table {
-        let problem = Hook::new(&spec, None).map(|_| ()).unwrap_err();
+        let problem = Hook::new(&spec, Means::default()).map(|_| ()).unwrap_err();
         assert!(problem.contains(expected), "{spec:?}: {problem}");
     }
 }
@@ -120,7 +129,6 @@ async fn a_failed_command_is_explained() {
 /// Starts a program in the background of a shell, and returns the connection on which it was ready.
 async fn running(
     manner: &str,
-    timeout: Duration,
 ) -> (
     impl Future<Output = Result<Bytes, CallError>>,
     oneshot::Sender<()>,
@@ -136,7 +144,7 @@ async fn running(
         let cancelled = async {
             let _ = cancelled.await;
         };
-        hook.call(Bytes::new(), timeout, cancelled).await
+        hook.call(Bytes::new(), LIMITS, cancelled).await
     };
     (call, cancel, listener)
 }
@@ -150,7 +158,7 @@ async fn lines_of(listener: TcpListener) -> tokio::io::Lines<BufReader<TcpStream
 
 #[tokio::test]
 async fn r9_cancelling_sends_sigterm_to_the_whole_group() {
-    let (call, cancel, listener) = running("gentle", SOON).await;
+    let (call, cancel, listener) = running("gentle").await;
     let watch = async {
         let mut lines = lines_of(listener).await;
         cancel.send(()).unwrap();
@@ -164,7 +172,7 @@ async fn r9_cancelling_sends_sigterm_to_the_whole_group() {
 
 #[tokio::test]
 async fn r9_who_ignores_sigterm_is_killed() {
-    let (call, cancel, listener) = running("stubborn", SOON).await;
+    let (call, cancel, listener) = running("stubborn").await;
     let watch = async {
         let mut lines = lines_of(listener).await;
         // From here on five seconds pass as soon as nothing else happens.
@@ -179,7 +187,7 @@ async fn r9_who_ignores_sigterm_is_killed() {
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_ended() {
-    let (call, _cancel, listener) = running("gentle", SOON).await;
+    let (call, _cancel, listener) = running("gentle").await;
     let watch = async {
         let mut lines = lines_of(listener).await;
         tokio::time::pause();
@@ -194,7 +202,7 @@ async fn a_command_that_takes_too_long_is_ended() {
 
 #[tokio::test]
 async fn r9_a_dropped_call_leaves_no_process_behind() {
-    let (call, _cancel, listener) = running("stubborn", SOON).await;
+    let (call, _cancel, listener) = running("stubborn").await;
     let mut lines = {
         let mut call = Box::pin(call);
         tokio::select! {
@@ -302,23 +310,68 @@ async fn https_is_spoken_to_https_urls() {
     assert!(matches!(error, Err(CallError::Unreachable(_))), "{error:?}");
 }
 
-#[tokio::test]
-async fn r9_cancelling_closes_the_request() {
+/// What becomes of a call that is cancelled while a server works on it: its result, what the server sees then, and
+/// whether the grace period was used up. The server answers after this time, or never.
+async fn cancelled_call(
+    limits: Limits,
+    answer_after: Option<Duration>,
+) -> (Result<Bytes, CallError>, std::io::Result<usize>, Duration) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hook = url(&format!("http://{}/", listener.local_addr().unwrap()));
     let (cancel, cancelled) = oneshot::channel::<()>();
     let serve = async {
         let (_, mut connection) = request(&listener).await;
+        tokio::time::pause();
         cancel.send(()).unwrap();
-        connection.read(&mut [0; 16]).await
+        if let Some(time) = answer_after {
+            tokio::time::sleep(time).await;
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+            connection.write_all(answer).await.unwrap();
+        }
+        (connection.read(&mut [0; 16]).await, connection)
     };
-    let cancelled = async {
-        let _ = cancelled.await;
+    let call = async {
+        let cancelled = async {
+            let _ = cancelled.await;
+        };
+        let begun = tokio::time::Instant::now();
+        let result = hook.call(Bytes::from("hello"), limits, cancelled).await;
+        // Whoever still has the connection keeps it: an answered one stays open.
+        drop(hook);
+        (result, begun.elapsed())
     };
-    let call = hook.call(Bytes::from("hello"), SOON, cancelled);
-    let (result, closed) = tokio::join!(call, serve);
-    assert_eq!(result, Err(CallError::Cancelled));
-    assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+    let ((result, took), (closed, _)) = tokio::join!(call, serve);
+    tokio::time::resume();
+    (result, closed, took)
+}
+
+#[tokio::test]
+async fn r9b_a_cancelled_request_is_waited_for_until_it_is_answered() {
+    let (result, _, took) = cancelled_call(LIMITS, Some(Duration::from_secs(3))).await;
+    assert_eq!(result, Err(CallError::Cancelled), "the answer is not used");
+    assert!(took >= Duration::from_secs(3), "{took:?}");
+    assert!(took < GRACE, "{took:?}");
+}
+
+#[tokio::test]
+async fn r9b_a_cancelled_request_is_closed_after_its_grace_period() {
+    for grace in [Duration::ZERO, GRACE, Duration::from_secs(30)] {
+        let limits = Limits { grace, ..LIMITS };
+        let (result, closed, took) = cancelled_call(limits, None).await;
+        assert_eq!(result, Err(CallError::Cancelled));
+        assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+        assert!(took >= grace, "{took:?}");
+        assert!(took < grace + Duration::from_secs(1), "{took:?}");
+    }
+}
+
+#[tokio::test]
+async fn r9b_a_request_that_was_not_sent_is_not_waited_for() {
+    // A connection that is never accepted beyond the backlog: nothing listens behind this address.
+    let hook = url("http://192.0.2.1:9/");
+    let call = hook.call(Bytes::from("hello"), LIMITS, async {});
+    let result = tokio::time::timeout(Duration::from_secs(2), call).await;
+    assert_eq!(result, Ok(Err(CallError::Cancelled)));
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@
 //! Runs of Reconcilers happen one after the other, so that what is held is known exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +22,10 @@ use kube::{Client, ResourceExt as _};
 use landform_api::{GroupKind, GroupVersionKind};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
+use super::call::Means;
+use super::calls::Calls;
 use super::claims::{self, Claim};
 use super::connect::Dial;
 use super::kinds::{self, Kinds};
@@ -31,7 +35,7 @@ use super::status::{self, Standing};
 use crate::clock::write_time;
 use crate::context::{Context, api_of};
 use crate::key::Key;
-use crate::reconciler::{Failure, Outcome, Reconciler, Related};
+use crate::reconciler::{Failure, Order, Outcome, Reconciler, Related};
 
 /// Holds a Reconciler until the objects of its kind are held by it no more.
 const FINALIZER: &str = "landform.dev/reconciler";
@@ -57,9 +61,16 @@ pub trait Registry: Send + Sync + 'static {
 /// Reconciles Reconcilers.
 pub struct ReconcilerController {
     registry: Arc<dyn Registry>,
+    records: Option<Records>,
     state: Mutex<State>,
     /// The groups that each Reconciler names: their definitions lead to it.
     groups: Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>,
+}
+
+/// Where calls are written down.
+struct Records {
+    directory: PathBuf,
+    calls: OnceCell<Arc<Calls>>,
 }
 
 #[derive(Default)]
@@ -89,9 +100,36 @@ impl ReconcilerController {
     pub fn new(registry: Arc<dyn Registry>) -> Self {
         Self {
             registry,
+            records: None,
             state: Mutex::default(),
             groups: Arc::default(),
         }
+    }
+
+    /// Writes calls of commands down in a directory. What another process that is no more has left there is ended
+    /// before any hook is called (R9b).
+    #[must_use]
+    pub fn recording_in(mut self, directory: PathBuf) -> Self {
+        self.records = Some(Records {
+            directory,
+            calls: OnceCell::new(),
+        });
+        self
+    }
+
+    /// Where calls are written down, after what was left there has ended.
+    async fn calls(&self) -> Result<Option<Arc<Calls>>, Failure> {
+        let Some(Records { directory, calls }) = &self.records else {
+            return Ok(None);
+        };
+        let open = || async { Calls::open(directory).await.map(Arc::new) };
+        let calls = calls.get_or_try_init(open).await.map_err(|error| {
+            let directory = directory.display();
+            Failure::Transient(format!(
+                "hooks can't be called before calls of a former process have ended, which {directory} tells of: {error}"
+            ))
+        })?;
+        Ok(Some(calls.clone()))
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
@@ -126,10 +164,11 @@ impl ReconcilerController {
         if let Some(by) = self.other_holder(context, name, &kind).await? {
             return Ok(Standing::Taken(by));
         }
+        let calls = self.calls().await?;
         let kinds = Kinds::discover(&context.client(), spec).await?;
         let health = match self.held_by(name, spec, &kinds) {
             Some(health) => health,
-            None => match self.register(name, spec, kinds.clone()).await {
+            None => match self.register(name, spec, kinds.clone(), calls).await {
                 Ok(health) => health,
                 Err(problem) => return Ok(Standing::Invalid(problem)),
             },
@@ -182,16 +221,16 @@ impl ReconcilerController {
         name: &str,
         spec: &ReconcilerSpec,
         kinds: Kinds,
+        calls: Option<Arc<Calls>>,
     ) -> Result<Arc<Health>, String> {
         let (registry, key) = (self.registry.clone(), key_of(name));
         let health = Arc::new(Health::new(Arc::new(move || registry.ask(key.clone()))));
-        let reconciler = HookReconciler::new(
-            name,
-            spec.clone(),
-            kinds.clone(),
-            health.clone(),
-            self.registry.dial(),
-        )?;
+        let means = Means {
+            calls,
+            dial: self.registry.dial(),
+        };
+        let reconciler =
+            HookReconciler::new(name, spec.clone(), kinds.clone(), health.clone(), means)?;
         self.registry.register(Arc::new(reconciler)).await?;
         tracing::info!(reconciler = name, kind = %spec.of.name(), "a hook reconciles this kind from now on");
         let held = Held {
@@ -286,6 +325,10 @@ impl Reconciler for ReconcilerController {
 
     fn limit(&self) -> usize {
         1
+    }
+
+    fn order(&self) -> Order {
+        Order::Free
     }
 }
 

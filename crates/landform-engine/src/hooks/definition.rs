@@ -83,10 +83,12 @@ mod tests {
             hook: HookSpec {
                 url: text(),
                 command: Some(vec!["x".into()]),
+                grace: Duration::from_secs(1),
             },
             timeout: Duration::from_secs(1),
             concurrency: 1,
             finalize: true,
+            order: crate::Order::Related,
         };
         let status = ReconcilerStatus {
             observed_generation: Some(1),
@@ -122,5 +124,7 @@ mod tests {
             let default = &schema["properties"]["spec"]["properties"][field]["default"];
             assert_eq!(spec[field], *default, "{field}");
         }
+        let hook = &schema["properties"]["spec"]["properties"]["hook"]["properties"];
+        assert_eq!(spec["hook"]["grace"], hook["grace"]["default"]);
     }
 }

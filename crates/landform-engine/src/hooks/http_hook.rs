@@ -1,11 +1,15 @@
 //! Hooks that are URLs.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
+use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::TokioExecutor;
@@ -16,7 +20,7 @@ use super::connect::{Connector, Dial};
 use super::protocol;
 use crate::reconciler::chain;
 
-pub(crate) type HttpClient = Client<Connector, Full<Bytes>>;
+pub(crate) type HttpClient = Client<Connector, BoxBody<Bytes, Infallible>>;
 
 /// Posts requests to a URL.
 pub(crate) struct HttpHook {
@@ -41,26 +45,44 @@ impl HttpHook {
         Ok(Self { url, client })
     }
 
-    /// Posts a request. When `give_up` resolves first the request is dropped, which closes its
-    /// connection: the hook can see that nobody waits any more.
+    /// Posts a request. When `give_up` resolves first the answer is still waited for, and thrown away: most servers
+    /// work on when their client has gone, and until they are done no other call may begin (R9b). After the grace
+    /// period the connection is closed.
     pub(crate) async fn call(
         &self,
         request: Bytes,
+        grace: Duration,
         give_up: impl Future<Output = CallError>,
     ) -> Result<Bytes, CallError> {
+        let sent = Arc::new(AtomicBool::new(false));
+        let mut post = std::pin::pin!(self.post(request, sent.clone()));
         tokio::select! {
             biased;
-            error = give_up => Err(error),
-            answer = self.post(request) => answer,
+            error = give_up => {
+                // A server that got nothing of the request does nothing.
+                if sent.load(Ordering::Relaxed) {
+                    let _ = tokio::time::timeout(grace, post).await;
+                }
+                Err(error)
+            }
+            answer = &mut post => answer,
         }
     }
 
-    async fn post(&self, request: Bytes) -> Result<Bytes, CallError> {
+    /// Posts a request, and notes when it is on its way.
+    async fn post(&self, request: Bytes, sent: Arc<AtomicBool>) -> Result<Bytes, CallError> {
+        let length = request.len();
+        let body = Full::new(request).map_frame(move |frame| {
+            sent.store(true, Ordering::Relaxed);
+            frame
+        });
         let request = Request::post(self.url.clone())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")
+            // Simple servers know nothing of bodies without a length.
+            .header(header::CONTENT_LENGTH, length)
             .header(header::USER_AGENT, "landform")
-            .body(Full::new(request))
+            .body(body.boxed())
             .map_err(|error| CallError::Failed(error.to_string()))?;
         let response = self.client.request(request).await.map_err(failed)?;
         let status = response.status();

@@ -8,6 +8,9 @@ use kube::core::ApiResource;
 use landform_api::GroupVersionKind;
 
 use super::spec::ReconcilerSpec;
+use crate::context::api_of;
+use crate::driver::Driver;
+use crate::errors::ErrorPlace;
 
 /// A kind that the API serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +22,11 @@ pub(crate) struct Served {
 
 /// The kinds of a Reconciler, as far as the API serves them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kinds(BTreeMap<GroupVersionKind, Served>);
+pub(crate) struct Kinds {
+    served: BTreeMap<GroupVersionKind, Served>,
+    /// Where objects of the reconciled kind tell their error.
+    error_place: ErrorPlace,
+}
 
 impl Kinds {
     /// Asks the API for all kinds that a Reconciler names.
@@ -40,17 +47,29 @@ impl Kinds {
             .try_collect::<Vec<_>>();
         let mut found: BTreeMap<_, _> = lists.await?.into_iter().flatten().collect();
         found.retain(|name, _| names.contains(name));
-        Ok(Self(found))
+        let error_place = match found.get(&spec.of.name()) {
+            Some(served) if served.has_status => error_place(client, &served.resource).await?,
+            _ => ErrorPlace::Annotation,
+        };
+        Ok(Self {
+            served: found,
+            error_place,
+        })
+    }
+
+    /// Where objects of the reconciled kind tell their error.
+    pub(crate) fn error_place(&self) -> &ErrorPlace {
+        &self.error_place
     }
 
     pub(crate) fn get(&self, name: &GroupVersionKind) -> Option<&Served> {
-        self.0.get(name)
+        self.served.get(name)
     }
 
     /// The kinds of a Reconciler that the API doesn't serve.
     pub(crate) fn missing(&self, spec: &ReconcilerSpec) -> Vec<GroupVersionKind> {
         let mut names = named(spec);
-        names.retain(|name| !self.0.contains_key(name));
+        names.retain(|name| !self.served.contains_key(name));
         names
     }
 }
@@ -65,6 +84,39 @@ pub(crate) fn named(spec: &ReconcilerSpec) -> Vec<GroupVersionKind> {
         }
     }
     names
+}
+
+/// Where objects of a kind tell their error, by the schema of its definition. Built-in kinds have none; and whoever
+/// may not read definitions uses what all kinds have.
+async fn error_place(client: &Client, resource: &ApiResource) -> Result<ErrorPlace, kube::Error> {
+    let definitions = Driver::definitions();
+    let definitions = ApiResource::from_gvk_with_plural(
+        &kube::core::GroupVersionKind::gvk(
+            &definitions.group,
+            &definitions.version,
+            &definitions.kind,
+        ),
+        "customresourcedefinitions",
+    );
+    let name = format!("{}.{}", resource.plural, resource.group);
+    let definition = match api_of(client.clone(), &definitions, None)
+        .get_opt(&name)
+        .await
+    {
+        Err(kube::Error::Api(status)) if status.code == 403 => None,
+        other => other?,
+    };
+    let Some(definition) = definition else {
+        return Ok(ErrorPlace::Annotation);
+    };
+    let versions = definition.data["spec"]["versions"].as_array();
+    let version = versions
+        .into_iter()
+        .flatten()
+        .find(|version| version["name"] == resource.version.as_str());
+    Ok(version.map_or(ErrorPlace::Annotation, |version| {
+        ErrorPlace::in_schema(&version["schema"]["openAPIV3Schema"])
+    }))
 }
 
 /// All kinds of a group in one version.

@@ -2,11 +2,12 @@
 //!
 //! In reading order: `spec.rs` and `definition.rs` are the kind; `protocol.rs` is what is said to a hook
 //! and what it answers; `references.rs`, `three_way.rs` and `decide.rs` are the pure decisions; `call.rs`
-//! with `http_hook.rs`, `connect.rs` and `command.rs` makes one call; `children.rs` reads and writes children;
+//! with `http_hook.rs`, `connect.rs`, `command.rs` and `calls.rs` makes one call; `children.rs` reads and writes children;
 //! `reconciler.rs` puts a run together; `controller.rs` with `claims.rs`, `kinds.rs` and `status.rs`
 //! follows the Reconcilers themselves. `docs/reconcilers.md` is for those who write hooks.
 
 mod call;
+mod calls;
 mod children;
 mod claims;
 mod command;

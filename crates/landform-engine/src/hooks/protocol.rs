@@ -6,17 +6,19 @@ use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
 use crate::context::{Context, Referred};
+use crate::standing::RefState;
 use landform_api::duration;
 use landform_schedule::Reason;
 
 /// The longest text of an error that is passed on.
 const ERROR_BYTES: usize = 1024;
 
-/// The body of a request.
-pub(crate) fn request(context: &Context, owned: &[Value]) -> Value {
+/// The body of a request. `states` says how the objects stand that are referred to, in their order.
+pub(crate) fn request(context: &Context, states: &[RefState], owned: &[Value]) -> Value {
+    let refs = context.refs().iter().zip(states);
     json!({
         "object": shown(context.object()),
-        "refs": context.refs().iter().map(reference).collect::<Vec<_>>(),
+        "refs": refs.map(|(referred, state)| reference(referred, state)).collect::<Vec<_>>(),
         "owned": owned,
         "reason": reason(context.reason()),
         "renamedFrom": context.former_name(),
@@ -24,12 +26,19 @@ pub(crate) fn request(context: &Context, owned: &[Value]) -> Value {
     })
 }
 
-fn reference(referred: &Referred) -> Value {
+fn reference(referred: &Referred, state: &RefState) -> Value {
     let Referred { reference, object } = referred;
     // The object knows whether its kind has namespaces.
     let namespace = match object {
         Some(object) => object.metadata.namespace.as_deref(),
         None => reference.namespace.as_deref(),
+    };
+    let (state, error) = match (object, state) {
+        (None, _) => ("missing", None),
+        (Some(_), RefState::Unmanaged) => ("present", None),
+        (Some(_), RefState::Ready) => ("ready", None),
+        (Some(_), RefState::Failed(error)) => ("failed", Some(cut(error))),
+        (Some(_), RefState::Pending) => ("pending", None),
     };
     json!({
         "apiVersion": reference.kind.api_version(),
@@ -37,6 +46,8 @@ fn reference(referred: &Referred) -> Value {
         "namespace": namespace,
         "name": reference.name,
         "object": object.as_deref().map(shown),
+        "state": state,
+        "error": error,
     })
 }
 

@@ -7,6 +7,7 @@
 //! 4. Its words about the future become the outcome: done, wait, again after some time, error.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -16,19 +17,22 @@ use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
 use serde_json::{Value, json};
 
-use super::call::{CallError, Hook};
+use super::call::{CallError, Hook, Limits, Means};
 use super::children;
-use super::connect::Dial;
 use super::decide::{self, Child, OwnedKind, Owner, Scope};
 use super::kinds::{Kinds, Served};
 use super::protocol::{self, Answer};
 use super::references::{self, RefPath};
 use super::spec::ReconcilerSpec;
 use crate::context::Context;
-use crate::reconciler::{Failure, Outcome, Reconciler, Ref, Related};
+use crate::errors::ErrorPlace;
+use crate::reconciler::{Failure, Order, Outcome, PATIENCE, Reconciler, Ref, Related};
 
 /// The finalizers of all Reconcilers begin with this; their name follows, so that none removes another's.
 pub const FINALIZER_PREFIX: &str = "reconciler.landform.dev/";
+
+/// What a run does after its call has ended takes less than this.
+const MARGIN: Duration = Duration::from_secs(5);
 
 /// Is told when a hook can't be reached, and when it can again.
 pub(crate) type Listener = Arc<dyn Fn() + Send + Sync>;
@@ -88,11 +92,11 @@ impl HookReconciler {
         spec: ReconcilerSpec,
         kinds: Kinds,
         health: Arc<Health>,
-        dial: Option<Dial>,
+        means: Means,
     ) -> Result<Self, String> {
         let refs = references::compile(&spec)
             .map_err(|(path, error)| format!("the path {path:?} can't be read {error}"))?;
-        let hook = Hook::new(&spec.hook, dial)?;
+        let hook = Hook::new(&spec.hook, means)?;
         let names = spec.owns.iter().map(super::spec::KindName::name);
         let owned = names.filter_map(|name| Some((name.clone(), kinds.get(&name)?.clone())));
         Ok(Self {
@@ -117,6 +121,9 @@ impl HookReconciler {
         let client = context.client();
         let known = children::list(&client, &self.owned, &owner).await?;
         let answer = self.call(context, &known).await?;
+        if let Some(after) = answer.retrigger_after {
+            context.retrigger_after(after);
+        }
         let mut problems = self.apply_children(context, &owner, known, &answer).await?;
         if let Some(status) = &answer.status {
             problems.extend(self.write_status(context, status).await?);
@@ -152,10 +159,13 @@ impl HookReconciler {
 
     async fn call(&self, context: &Context, known: &[Child]) -> Result<Answer, Failure> {
         let owned: Vec<Value> = known.iter().map(|child| child.value.clone()).collect();
-        let request = Bytes::from(protocol::request(context, &owned).to_string());
-        let called = self
-            .hook
-            .call(request, self.spec.timeout, context.cancelled());
+        let states = context.ref_states().await?;
+        let request = Bytes::from(protocol::request(context, &states, &owned).to_string());
+        let limits = Limits {
+            timeout: self.spec.timeout,
+            grace: self.spec.hook.grace,
+        };
+        let called = self.hook.call(request, limits, context.cancelled());
         let answer = match called.await {
             Ok(bytes) => {
                 self.health.note(None);
@@ -240,7 +250,8 @@ impl HookReconciler {
                 "its kind {kind} has no subresource status, so that none can be written"
             )));
         }
-        match context.write_status(status).await {
+        let place = self.kinds.error_place();
+        match context.replace_status(status, place).await {
             Ok(()) => Ok(None),
             Err(Failure::Transient(problem)) => {
                 Ok(Some(format!("the status can't be written: {problem}")))
@@ -270,6 +281,7 @@ impl HookReconciler {
             )));
         }
         Ok(match answer.retrigger_after {
+            // It was asked for already; besides, a marked object isn't let go yet.
             Some(after) => Outcome::Recheck(after),
             None if answer.done => Outcome::Done,
             None => Outcome::Wait("the hook says that it isn't done".to_owned()),
@@ -307,6 +319,19 @@ impl Reconciler for HookReconciler {
 
     fn limit(&self) -> usize {
         self.spec.concurrency
+    }
+
+    fn order(&self) -> Order {
+        self.spec.order
+    }
+
+    fn patience(&self) -> Duration {
+        // A call within its grace period is no reason to complain; but however long that is, others get its place.
+        self.spec.hook.grace.min(PATIENCE) + MARGIN
+    }
+
+    fn error_place(&self) -> ErrorPlace {
+        self.kinds.error_place().clone()
     }
 }
 

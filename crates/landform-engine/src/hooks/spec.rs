@@ -7,12 +7,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use landform_api::duration;
 
+use crate::reconciler::Order;
+
 /// The group of Landform's own kinds.
 pub const GROUP: &str = "landform.dev";
 /// The kind.
 pub const KIND: &str = "Reconciler";
 /// Unless said otherwise a call may take so long.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Unless said otherwise a call that is given up may still take this long.
+const GRACE: Duration = Duration::from_secs(10);
 /// Unless said otherwise so many objects are reconciled at once.
 const CONCURRENCY: usize = 8;
 
@@ -46,6 +50,9 @@ pub struct ReconcilerSpec {
     /// Whether deleted objects wait until the hook says that it is done.
     #[serde(default)]
     pub finalize: bool,
+    /// Among whom deletes and renames of the kind go first.
+    #[serde(default)]
+    pub order: Order,
 }
 
 /// A kind in one version.
@@ -88,6 +95,9 @@ pub struct HookSpec {
     /// A program with its arguments, which reads the request from stdin and answers on stdout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
+    /// How long a call that is given up may still take: a URL to answer, a command to end after SIGTERM.
+    #[serde(default = "default_grace", with = "as_text")]
+    pub grace: Duration,
 }
 
 /// What the engine writes.
@@ -157,6 +167,10 @@ fn default_timeout() -> Duration {
     TIMEOUT
 }
 
+fn default_grace() -> Duration {
+    GRACE
+}
+
 fn default_concurrency() -> usize {
     CONCURRENCY
 }
@@ -192,6 +206,7 @@ mod tests {
             (spec.timeout, spec.concurrency, spec.finalize),
             (Duration::from_secs(30), 8, false)
         );
+        assert_eq!(spec.hook.grace, Duration::from_secs(10));
     }
 
     #[test]

@@ -14,8 +14,8 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
 use landform_engine::{
-    Clock, Context, Engine, Failure, Key, Outcome, Provision, Reconciler, Ref, Related, TraceEntry,
-    TraceEvent,
+    Clock, Context, Engine, Failure, Key, Order, Outcome, Provision, Reconciler, Ref, Related,
+    TraceEntry, TraceEvent,
 };
 use landform_store::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -67,6 +67,7 @@ pub(crate) struct Toys {
     pub(crate) owns: Vec<GroupVersionKind>,
     pub(crate) finalizer: Option<&'static str>,
     pub(crate) limit: usize,
+    pub(crate) order: Order,
 }
 
 impl Toys {
@@ -82,6 +83,7 @@ impl Toys {
             owns: Vec::new(),
             finalizer: None,
             limit: 64,
+            order: Order::Strict,
         }
     }
 
@@ -164,6 +166,10 @@ impl Reconciler for Toys {
         self.limit
     }
 
+    fn order(&self) -> Order {
+        self.order
+    }
+
     fn status_in_cycle(&self, _: &DynamicObject, cycle: &str) -> Option<Value> {
         Some(json!({"error": cycle}))
     }
@@ -188,14 +194,29 @@ impl World {
         tokio::spawn(server.clone().keep_house());
         let service = LocalService::new(server, Identity::internal());
         let client = Client::new(service, "default");
+        let world = Self {
+            store,
+            client,
+            clock: Arc::new(PausedClock(Instant::now())),
+            registry: prometheus::Registry::new(),
+        };
+        world.define("toys", "Toy", "Namespaced").await;
+        world
+    }
+
+    /// Defines a kind that takes everything.
+    pub(crate) async fn define(&self, plural: &str, kind: &str, scope: &str) {
         let definition = json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("toys.{GROUP}")},
+            "metadata": {"name": format!("{plural}.{GROUP}")},
             "spec": {
                 "group": GROUP,
-                "scope": "Namespaced",
-                "names": {"plural": "toys", "singular": "toy", "kind": "Toy", "listKind": "ToyList"},
+                "scope": scope,
+                "names": {
+                    "plural": plural, "singular": kind.to_lowercase(), "kind": kind,
+                    "listKind": format!("{kind}List"),
+                },
                 "versions": [{
                     "name": "v1", "served": true, "storage": true,
                     "subresources": {"status": {}},
@@ -207,19 +228,12 @@ impl World {
         });
         let kind = KubeKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let definitions: Api<DynamicObject> =
-            Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+            Api::all_with(self.client.clone(), &ApiResource::from_gvk(&kind));
         let definition = serde_json::from_value(definition).unwrap();
         definitions
             .create(&PostParams::default(), &definition)
             .await
             .unwrap();
-        Self {
-            store,
-
-            client,
-            clock: Arc::new(PausedClock(Instant::now())),
-            registry: prometheus::Registry::new(),
-        }
     }
 
     pub(crate) fn engine(&self, toys: Toys) -> Running {

@@ -13,5 +13,6 @@ mod order;
 mod owned;
 mod provided;
 mod restarts;
+mod retriggers;
 mod shown;
 mod triggers;

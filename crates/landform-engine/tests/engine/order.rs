@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams};
-use landform_engine::{Context, Failure, Outcome};
+use landform_api::GroupVersionKind;
+use landform_engine::{Context, Engine, Failure, Order, Outcome, Reconciler};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::harness::{Toys, World, add, eventually, key};
+use crate::harness::{GROUP, Toys, World, add, config_maps, eventually, key};
 
 /// A chain c → b → a.
 async fn chain(world: &World) {
@@ -181,9 +184,8 @@ async fn r7_a_run_that_writes_after_the_cycle_was_told_does_not_have_the_last_wo
     .await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn r8_deletes_run_before_ordinary_runs_and_the_object_is_held_until_they_are_done() {
-    let world = World::new().await;
+/// Toys whose deletes take until the semaphore lets them go.
+fn held_deletes(order: Order) -> (Toys, Arc<Semaphore>) {
     let gate = Arc::new(Semaphore::new(0));
     let let_go = gate.clone();
     let toys = Toys::new(move |context| {
@@ -201,8 +203,113 @@ async fn r8_deletes_run_before_ordinary_runs_and_the_object_is_held_until_they_a
     });
     let toys = Toys {
         finalizer: Some("toys.landform.dev/held"),
+        order,
         ..toys
     };
+    (toys, gate)
+}
+
+#[tokio::test(start_paused = true)]
+async fn r8b_a_delete_of_the_related_order_holds_back_its_relatives_alone() {
+    let world = World::new().await;
+    let (toys, gate) = held_deletes(Order::Related);
+    let mut running = world.engine(toys);
+    let owner = world.create("owner", json!({"value": 1})).await;
+    let going = world
+        .create("going", json!({"value": 1, "provides": ["name"]}))
+        .await;
+    for (name, owner) in [("going", &owner), ("owned", &going)] {
+        if name == "owned" {
+            world.create(name, json!({"value": 1})).await;
+        }
+        let reference = json!([{
+            "apiVersion": format!("{GROUP}/v1"), "kind": "Toy",
+            "name": owner.name_any(), "uid": owner.uid().unwrap(),
+        }]);
+        let patch = Patch::Merge(json!({"metadata": {"ownerReferences": reference}}));
+        let toys = world.toys();
+        toys.patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+    world
+        .create("dependent", json!({"value": 1, "refs": ["going"]}))
+        .await;
+    world.create("other", json!({"value": 1})).await;
+    world.create("heir", json!({"value": 1})).await;
+    running.until_silent().await;
+    world.delete("going").await;
+    running.wait_for("start going").await;
+    for name in ["owner", "owned", "dependent", "other"] {
+        world.update(name, json!({"value": 2})).await;
+    }
+    world
+        .update("heir", json!({"value": 2, "provides": ["name"]}))
+        .await;
+    assert_eq!(running.until_silent().await, ["start other", "end other"]);
+    gate.add_permits(1);
+    let mut after = running.starts().await;
+    after.sort();
+    assert_eq!(after, ["dependent", "heir", "owned", "owner"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r8b_a_delete_of_a_free_kind_holds_back_nobody() {
+    let world = World::new().await;
+    let (toys, _gate) = held_deletes(Order::Free);
+    let mut running = world.engine(toys);
+    world.create("a", json!({"value": 1})).await;
+    world.create("b", json!({"value": 1})).await;
+    running.until_silent().await;
+    world.delete("a").await;
+    running.wait_for("start a").await;
+    world.update("b", json!({"value": 2})).await;
+    assert_eq!(running.until_silent().await, ["start b", "end b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r8b_a_delete_that_failed_is_tried_again_beside_the_others() {
+    let world = World::new().await;
+    let (first, tried) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let fail = first.clone();
+    let toys = Toys::new(move |context| {
+        let (fail, tried) = (fail.clone(), tried.clone());
+        Box::pin(async move {
+            if !context.deleting() {
+                return add(context).await;
+            }
+            if tried.fetch_add(1, Ordering::SeqCst) > 0 {
+                // It hangs.
+                return context.or_cancelled(std::future::pending()).await;
+            }
+            let permit = context.or_cancelled(fail.acquire()).await?;
+            permit.unwrap().forget();
+            Err(Failure::Transient("not yet".into()))
+        })
+    });
+    let toys = Toys {
+        finalizer: Some("toys.landform.dev/held"),
+        ..toys
+    };
+    let mut running = world.engine(toys);
+    world.create("a", json!({"value": 1})).await;
+    world.create("b", json!({"value": 1})).await;
+    running.until_silent().await;
+    world.delete("a").await;
+    running.wait_for("start a").await;
+    world.update("b", json!({"value": 2})).await;
+    assert!(running.until_silent().await.is_empty(), "its first run");
+    first.add_permits(1);
+    running.wait_for("start b").await;
+    running.wait_for("start a").await;
+    world.update("b", json!({"value": 3})).await;
+    running.wait_for("start b").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn r8_deletes_run_before_ordinary_runs_and_the_object_is_held_until_they_are_done() {
+    let world = World::new().await;
+    let (toys, gate) = held_deletes(Order::Strict);
     let mut running = world.engine(toys);
     world.create("a", json!({"value": 1})).await;
     world.create("b", json!({"value": 1})).await;
@@ -332,4 +439,42 @@ async fn r3_no_more_of_a_kind_run_at_once_than_it_wants_and_none_twice() {
     let mut running = world.engine(Toys { limit: 3, ..toys });
     assert_eq!(running.starts().await.len(), 20);
     assert_eq!(most.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r9_runs_of_one_kind_that_take_long_leave_places_to_others() {
+    let world = World::new().await;
+    let begun = Arc::new(Semaphore::new(0));
+    let note = begun.clone();
+    let slow = Toys::new(move |context| {
+        note.add_permits(1);
+        Box::pin(context.or_cancelled(std::future::pending()))
+    });
+    let (sender, mut entries) = tokio::sync::mpsc::unbounded_channel();
+    let engine = Engine::builder(world.client.clone()).runs_at_once(2);
+    let engine = engine.reconciler(slow).reconciler(Maps(sender)).start();
+    let _engine = engine.unwrap();
+    for name in ["a", "b", "c"] {
+        world.create(name, json!({})).await;
+    }
+    let _both = begun.acquire_many(2).await.unwrap();
+    world.create_map("m", "1").await;
+    let ran = async { while entries.recv().await.as_deref() != Some("m") {} };
+    tokio::time::timeout(Duration::from_secs(60), ran)
+        .await
+        .unwrap();
+}
+
+/// Tells of every run of a ConfigMap.
+struct Maps(tokio::sync::mpsc::UnboundedSender<String>);
+
+impl Reconciler for Maps {
+    fn kind(&self) -> GroupVersionKind {
+        config_maps()
+    }
+
+    fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
+        let _ = self.0.send(context.key().name.to_string());
+        Box::pin(async { Ok(Outcome::Done) })
+    }
 }

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::judge::{Cause, Sort};
+use landform_engine::hooks::FINALIZER_PREFIX;
+
+use super::judge::{Cause, HookCall, Sort};
 use super::missing::Origin;
 use super::{Rank, Who};
 use crate::object::ObjectRef;
@@ -13,6 +15,27 @@ pub(super) struct Advice {
     pub(super) rank: Rank,
     pub(super) who: Who,
     pub(super) act: String,
+}
+
+/// The hook that reconciles an object's kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hook {
+    /// The name of its Reconciler.
+    pub(super) reconciler: String,
+    /// What is called: a URL, or a command in backticks.
+    pub(super) called: String,
+    pub(super) timeout: String,
+    pub(super) grace: String,
+}
+
+impl std::fmt::Display for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the hook {} of Reconciler/{}",
+            self.called, self.reconciler
+        )
+    }
 }
 
 /// The object that a person would change, and the file that it stands in.
@@ -49,7 +72,7 @@ fn landform(rank: Rank, act: String) -> Advice {
 }
 
 /// What to do about something that is wrong with an object itself.
-pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option<&str>) -> Advice {
+pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option<&Hook>) -> Advice {
     let (place, named) = (handle.place(), &handle.object);
     match &cause.sort {
         Sort::Configuration if is_project(object) => {
@@ -70,6 +93,9 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         Sort::Aborted => person(format!(
             "run when it may go on: landform reconcile --force {named}"
         )),
+        Sort::Failed if let Some(hook) = hook => person(format!(
+            "remove the cause, in {place} if it is there; {hook} is called again when {named}, or something that it refers to, changes"
+        )),
         Sort::Failed => person(format!(
             "remove the cause, in {place} if it is there; then run: landform reconcile {named}"
         )),
@@ -86,6 +112,15 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
                 ObjectRef::of(object)
             ),
         },
+        Sort::Hook { reconciler, now } => about_hook(reconciler, now, object, hook),
+        Sort::Retried { again } if let Some(hook) = hook => {
+            let when = again.as_ref().map(|again| format!(" at {again}"));
+            let when = when.unwrap_or_default();
+            landform(
+                Rank::Outside,
+                format!("remove the cause that the error names; {hook} is called again{when}"),
+            )
+        }
         Sort::Retried { again } => {
             let when = match (again, deadline(object)) {
                 (Some(again), _) => format!("Landform tries again at {again}"),
@@ -110,6 +145,13 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
                 ),
             }
         }
+        Sort::Stuck if let Some(hook) = hook => landform(
+            Rank::Outside,
+            format!(
+                "wait: {hook} was told to stop and is still at work; it gets {} for that (spec.hook.grace)",
+                hook.grace
+            ),
+        ),
         Sort::Stuck => landform(
             Rank::Outside,
             "wait until the run returns; if it never does, restart Landform".to_owned(),
@@ -126,6 +168,46 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
             "agree by the annotation {}={token} on {named}, or bring the files back",
             landform_api::project::ANNOTATION_APPROVED_DELETIONS
         )),
+    }
+}
+
+/// What to do about a hook that has not let go of a marked object. `hook` is the one that reconciles the kind now.
+fn about_hook(reconciler: &str, now: &HookCall, object: &Value, hook: Option<&Hook>) -> Advice {
+    let Some(hook) = hook.filter(|hook| hook.reconciler == reconciler) else {
+        return Advice {
+            rank: Rank::Person,
+            who: Who::Person,
+            act: format!(
+                "no Reconciler/{reconciler} reconciles the kind any more: create it again so that its hook can clean up, or remove the finalizer {FINALIZER_PREFIX}{reconciler} from {} yourself",
+                ObjectRef::of(object)
+            ),
+        };
+    };
+    let or_let_go = format!(
+        "; to let all objects of the kind go without it, set spec.finalize of Reconciler/{reconciler} to false"
+    );
+    match now {
+        HookCall::Running { .. } => landform(
+            Rank::Outside,
+            format!(
+                "see what {hook} does; its call is given up after {} (spec.timeout) and made again{or_let_go}",
+                hook.timeout
+            ),
+        ),
+        HookCall::Ended { again: Some(again) } => landform(
+            Rank::Outside,
+            format!(
+                "see what keeps {hook} from being done; it is called again at {again}{or_let_go}"
+            ),
+        ),
+        HookCall::Ended { again: None } => person(format!(
+            "see what keeps {hook} from being done; it is called again when {} or something that it owns or refers to changes{or_let_go}",
+            ObjectRef::of(object)
+        )),
+        HookCall::Unknown => landform(
+            Rank::InWork,
+            format!("wait: {hook} is called when it is the object's turn{or_let_go}"),
+        ),
     }
 }
 

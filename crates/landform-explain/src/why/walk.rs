@@ -6,7 +6,7 @@ use landform_api::GroupKind;
 use landform_api::project::ANNOTATION_FILE;
 use serde_json::Value;
 
-use super::act::{self, Advice, Handle};
+use super::act::{self, Advice, Handle, Hook};
 use super::cache::Cache;
 use super::judge::{self, Cause, Facts, Judged, Sort, Waiting, text};
 use super::missing;
@@ -144,11 +144,8 @@ impl Walk<'_> {
         }
         let handle = self.handle(object).await?;
         for cause in judged.causes {
-            let hook = match cause.sort {
-                Sort::Running { .. } => self.hook(object).await?,
-                _ => None,
-            };
-            let advice = act::about(&cause, object, &handle, hook.as_deref());
+            let hook = self.hook(object).await?;
+            let advice = act::about(&cause, object, &handle, hook.as_ref());
             self.root(link, cause, advice);
         }
         Ok(())
@@ -350,8 +347,8 @@ impl Walk<'_> {
         self.handle(&object).await.map(Some)
     }
 
-    /// The hook that reconciles an object's kind, as messages name it.
-    async fn hook(&mut self, object: &Value) -> Result<Option<String>, ReadError> {
+    /// The hook that reconciles an object's kind.
+    async fn hook(&mut self, object: &Value) -> Result<Option<Hook>, ReadError> {
         let name = ObjectRef::of(object);
         if object::known_in(name.group(), &name.kind).is_some() {
             return Ok(None);
@@ -375,7 +372,13 @@ impl Walk<'_> {
                     format!("`{}`", words.join(" "))
                 }
             };
-            format!("the hook {called} of {}", ObjectRef::of(found))
+            let time = |value: &Value, default: &str| text(value).unwrap_or(default.to_owned());
+            Hook {
+                reconciler: text(&found["metadata"]["name"]).unwrap_or_default(),
+                called,
+                timeout: time(&found["spec"]["timeout"], "30s"),
+                grace: time(&hook["grace"], "10s"),
+            }
         }))
     }
 
@@ -398,7 +401,8 @@ impl Walk<'_> {
             let judged = judge::judge(&facts);
             let handle = self.handle(&object).await?;
             for cause in judged.causes {
-                let advice = act::about(&cause, &object, &handle, None);
+                let hook = self.hook(&object).await?;
+                let advice = act::about(&cause, &object, &handle, hook.as_ref());
                 self.root(link, cause, advice);
             }
         }

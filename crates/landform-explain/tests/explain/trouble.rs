@@ -222,9 +222,8 @@ Root cause
     world.says("AppType", "etcd", expected).await;
 }
 
-#[tokio::test]
-async fn a_hook_that_hangs() {
-    let world = World::new().await;
+/// Defines the kind Toy, and has it reconciled by a hook that never ends.
+async fn define_toys(world: &World, finalize: bool, command: Value) {
     world
         .create(json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -242,17 +241,51 @@ async fn a_hook_that_hangs() {
             "apiVersion": "landform.dev/v1alpha1", "kind": "Reconciler", "metadata": {"name": "toys"},
             "spec": {
                 "for": {"group": "toys.example.com", "version": "v1", "kind": "Toy"},
-                "hook": {"command": ["sleep", "600"]}, "timeout": "60s",
+                "hook": {"command": command}, "timeout": "60s", "finalize": finalize,
                 "refs": [{"path": ".spec.needs"}],
             },
         }))
         .await;
-    let toy = |name: &str, needs: Value| {
-        json!({
-            "apiVersion": "toys.example.com/v1", "kind": "Toy", "metadata": {"name": name},
-            "spec": {"needs": needs},
-        })
-    };
+}
+
+fn toy(name: &str, needs: Value) -> Value {
+    json!({
+        "apiVersion": "toys.example.com/v1", "kind": "Toy", "metadata": {"name": name},
+        "spec": {"needs": needs},
+    })
+}
+
+#[tokio::test]
+async fn a_hook_that_does_not_let_go() {
+    let world = World::new().await;
+    // It answers for objects that live, and has a complaint about those that are deleted.
+    let script = r#"case "$(cat)" in *'"deleting":true'*) echo '{"error": {"message": "the bucket is not empty", "retry": false}}';; *) echo '{}';; esac"#;
+    define_toys(&world, true, json!(["sh", "-c", script])).await;
+    world.create(toy("car", Value::Null)).await;
+    let held = |car: &Value| !car["metadata"]["finalizers"].is_null();
+    world.until("Toy", "car", held).await;
+    world.delete("Toy", "car").await;
+    let expected = format!(
+        "\
+Toy/car is being deleted since TIME
+
+Root cause
+  Toy/car is held until the hook of Reconciler/toys is done: its last call failed: the bucket is not empty
+  Hook, since TIME
+  → see what keeps the hook `sh -c {script}` of Reconciler/toys from being done; it is called again when Toy/car or something that it owns or refers to changes; to let all objects of the kind go without it, set spec.finalize of Reconciler/toys to false
+"
+    );
+    world.says("Toy", "car", &expected).await;
+    // The advice works.
+    let let_go = json!({"spec": {"finalize": false}});
+    world.patch("Reconciler", "toys", let_go).await;
+    world.until("Toy", "car", Value::is_null).await;
+}
+
+#[tokio::test]
+async fn a_hook_that_hangs() {
+    let world = World::new().await;
+    define_toys(&world, false, json!(["sleep", "600"])).await;
     world.create(toy("car", Value::Null)).await;
     world.create(toy("train", json!("car"))).await;
     let expected = "\

@@ -6,8 +6,9 @@
 //! is counted along, so that a hub learns in O(1) that its last dependent has gone.
 //!
 //! An owner that nobody has seen is a node without an object: its dependents may be listed before it,
-//! or it may never have existed. It stays for as long as something refers to it, and remembers whether
-//! its object was there and has [gone](OwnerGraph::is_gone).
+//! or it may never have existed. It stays for as long as something refers to it, and remembers whether its object
+//! was [here before](OwnerGraph::was_here), and whether it is [known to be absent](OwnerGraph::is_absent): that an
+//! object was removed here doesn't say that it is gone.
 //!
 //! [`put`]: OwnerGraph::put
 //! [`remove`]: OwnerGraph::remove
@@ -73,7 +74,9 @@ struct Node<T> {
     object: Option<T>,
     dependents: u32,
     blocking: u32,
-    gone: bool,
+    /// Its object was here and was removed.
+    left: bool,
+    absent: bool,
 }
 
 /// Owners and dependents, with something kept about each object.
@@ -112,7 +115,8 @@ impl<T> OwnerGraph<T> {
         let added = self.nodes[node.index()].object.is_none();
         self.objects += usize::from(added);
         self.nodes[node.index()].object = Some(object);
-        self.nodes[node.index()].gone = false;
+        self.nodes[node.index()].left = false;
+        self.nodes[node.index()].absent = false;
         let moved = added || !self.has_owners(node, owners);
         let left = if moved {
             self.link(node, owners)
@@ -132,7 +136,7 @@ impl<T> OwnerGraph<T> {
         let node = self.names.find(uid)?;
         let object = self.nodes[node.index()].object.take()?;
         self.objects -= 1;
-        self.nodes[node.index()].gone = true;
+        self.nodes[node.index()].left = true;
         let owners = self.link(node, &[]);
         let stays = !self.release_if_lonely(node);
         Some(Removed {
@@ -167,8 +171,21 @@ impl<T> OwnerGraph<T> {
 
     /// Whether the object of this node was here and was removed.
     #[must_use]
-    pub fn is_gone(&self, node: NodeId) -> bool {
-        self.nodes.get(node.index()).is_some_and(|node| node.gone)
+    pub fn was_here(&self, node: NodeId) -> bool {
+        self.nodes.get(node.index()).is_some_and(|node| node.left)
+    }
+
+    /// Remembers that the object of a node, which isn't here, exists nowhere.
+    pub fn confirm_absent(&mut self, node: NodeId) {
+        if let Some(node) = self.nodes.get_mut(node.index()) {
+            node.absent = node.object.is_none();
+        }
+    }
+
+    /// Whether the object of this node is known to exist nowhere.
+    #[must_use]
+    pub fn is_absent(&self, node: NodeId) -> bool {
+        self.nodes.get(node.index()).is_some_and(|node| node.absent)
     }
 
     /// The direct dependents of a node, in the order in which they were put.
@@ -241,7 +258,8 @@ impl<T> OwnerGraph<T> {
                 object: None,
                 dependents: 0,
                 blocking: 0,
-                gone: false,
+                left: false,
+                absent: false,
             };
             if node.index() == self.nodes.len() {
                 crate::push(&mut self.nodes, empty);

@@ -84,7 +84,10 @@ fn g8_a_removed_object_names_its_owners_and_is_remembered_while_referred_to() {
     let removed = graph.remove(&uid("b")).unwrap();
     assert_eq!(removed.owners, [graph.find(&uid("a")).unwrap()]);
     let node = removed.node.unwrap();
-    assert!(graph.is_gone(node) && graph.get(node).is_none());
+    assert!(graph.was_here(node) && graph.get(node).is_none());
+    assert!(!graph.is_absent(node), "that it left doesn't say so");
+    graph.confirm_absent(node);
+    assert!(graph.is_absent(node));
     assert_eq!(graph.remove(&uid("b")), None);
     graph.remove(&uid("c")).unwrap();
     assert_eq!(graph.find(&uid("b")), None, "nothing refers to it any more");

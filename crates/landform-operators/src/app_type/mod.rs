@@ -17,7 +17,7 @@ use kube::core::DynamicObject;
 use landform_api::catalog::{self, AppType, AppTypePhase, keys};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::app_type::decide;
-use landform_engine::{Context, Failure, Outcome, Reconciler, Related};
+use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related};
 use serde::Deserialize as _;
 
 use crate::facts::{
@@ -59,6 +59,10 @@ impl Reconciler for AppTypes {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(self.run(context))
+    }
+
+    fn order(&self) -> Order {
+        Order::Related
     }
 
     fn related(&self) -> Vec<Related> {

@@ -14,7 +14,9 @@ use landform_api::catalog;
 use landform_api::catalog::source::{Catalog, CatalogPhase, CatalogProblem, CatalogStatus};
 use landform_api::{GroupKind, GroupVersionKind, duration};
 use landform_catalog::{CatalogInput, Content, graph};
-use landform_engine::{Context, EventType, Failure, Outcome, Reconciler, Related, write_time};
+use landform_engine::{
+    Context, EventType, Failure, Order, Outcome, Reconciler, Related, write_time,
+};
 use parking_lot::Mutex;
 use serde::Deserialize as _;
 use sha2::{Digest as _, Sha256};
@@ -204,6 +206,10 @@ impl Reconciler for Catalogs {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(self.run(context))
+    }
+
+    fn order(&self) -> Order {
+        Order::Free
     }
 
     fn related(&self) -> Vec<Related> {

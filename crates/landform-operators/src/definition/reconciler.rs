@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use kube::core::DynamicObject;
 use landform_api::catalog::{self, keys};
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_engine::{Context, EventType, Failure, Outcome, Reconciler, Related};
+use landform_engine::{Context, EventType, Failure, Order, Outcome, Reconciler, Related};
 use serde_json::json;
 
 use crate::facts::{DefinitionFacts, hash_of};
@@ -61,6 +61,10 @@ impl Reconciler for Definitions {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(self.run(context))
+    }
+
+    fn order(&self) -> Order {
+        Order::Related
     }
 
     /// App types lead nowhere: only a definition that appears or changes has its owner be looked for.

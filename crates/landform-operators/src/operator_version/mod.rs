@@ -18,7 +18,7 @@ use landform_api::catalog::{self, Phase, keys};
 use landform_api::landscaper;
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::operator_version::decide;
-use landform_engine::{Context, Failure, Outcome, Reconciler, Related};
+use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related};
 
 use crate::facts::{DefinitionFacts, VersionFacts, hash_of, operator_version, version_movement};
 use crate::objects::definition_kind;
@@ -62,6 +62,10 @@ impl Reconciler for OperatorVersions {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(self.run(context))
+    }
+
+    fn order(&self) -> Order {
+        Order::Related
     }
 
     fn related(&self) -> Vec<Related> {

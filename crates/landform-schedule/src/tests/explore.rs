@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use super::world::{Action, How, Name, Race, World, name, names};
+use crate::Order;
 
 /// A state, and how it was reached.
 struct Visit {
@@ -98,14 +99,23 @@ fn budget(usual: u32) -> u32 {
     wanted.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// `b: a, c: a b` are objects with their refs.
+/// `b: a, c: a b` are objects with their refs; `r c: a @ o gives n` is one of the order `Related`.
 fn shape(text: &str) -> Vec<Action> {
     let objects = text.split(',').map(|part| part.split_once(':').unwrap());
     objects
-        .map(|(object, refs)| Action::Create {
-            name: name(object.trim()),
-            refs: names(refs),
-            passive: false,
+        .map(|(object, rest)| {
+            let (rest, given) = rest.split_once("gives").unwrap_or((rest, ""));
+            let (refs, owners) = rest.split_once('@').unwrap_or((rest, ""));
+            let related = object.trim().strip_prefix("r ");
+            Action::Create {
+                name: name(related.unwrap_or(object).trim()),
+                refs: names(refs),
+                passive: false,
+                order: related.map_or(Order::Strict, |_| Order::Related {
+                    owners: names(owners).into_iter().collect(),
+                    names: names(given).into_iter().collect(),
+                }),
+            }
         })
         .collect()
 }
@@ -190,6 +200,27 @@ fn r3_r4_r6_r8_all_interleavings_of_everything_with_four_objects() {
 }
 
 #[test]
+fn r8b_all_interleavings_of_related_and_strict_objects() {
+    let shapes = [
+        "r a:, r b: @ a, c:, d: c",
+        "r a: gives x, r b: gives x, c:",
+        "r a:, r b: a @ a, r c: @ b",
+    ];
+    let mut states = 0;
+    for text in shapes {
+        let create = shape(text);
+        let mut people = everyday(&create);
+        people.extend(renames(&create));
+        for object in objects(&create) {
+            people.push(Action::Finish(object.clone(), How::Error));
+            people.push(Action::Due(object));
+        }
+        states += explore(&create, &people, budget(3));
+    }
+    assert!(states > 1_000, "only {states} states");
+}
+
+#[test]
 fn r4_r5_r7_all_interleavings_with_changing_refs() {
     let create = shape("a:, b: a, c: b");
     let mut people = Vec::new();
@@ -227,6 +258,7 @@ fn r7_all_graphs_of_three_objects() {
             name: name(object),
             refs: refs(object),
             passive: false,
+            order: Order::Strict,
         });
         states += explore(&create, &everyday(&create), budget(2));
     }

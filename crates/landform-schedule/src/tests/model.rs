@@ -6,18 +6,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::world::{Action, How, Name};
-use crate::{Cause, Command, Phase, RunId};
+use crate::{Cause, Command, Order, Phase, RunId};
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Thing {
     pub(super) refs: BTreeSet<Name>,
     phase: Phase,
     pub(super) passive: bool,
     /// Marked and found in a cycle: its refs count no more.
     pub(super) cut: bool,
+    order: Order<Name>,
+    /// Its last run failed, and nobody has changed it since.
+    failed: bool,
 }
 
 impl Thing {
+    /// Whether R8 holds between this object and another one (R8b).
+    fn is_ordered_with(&self, name: &Name, other: &Self, other_name: &Name) -> bool {
+        match (&self.order, &other.order) {
+            (Order::Strict, Order::Strict) => name.namespace_part() == other_name.namespace_part(),
+            (
+                Order::Related { owners, names },
+                Order::Related {
+                    owners: others_owners,
+                    names: others_names,
+                },
+            ) => {
+                owners.contains(other_name)
+                    || others_owners.contains(name)
+                    || names.iter().any(|name| others_names.contains(name))
+            }
+            (Order::Strict | Order::Related { .. } | Order::Free, _) => false,
+        }
+    }
+
     /// Without a run it can't go first.
     fn phase(&self) -> Phase {
         if self.passive {
@@ -31,6 +53,8 @@ impl Thing {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Fly {
     pub(super) name: Name,
+    /// Its object as it was at the start.
+    thing: Thing,
     pub(super) phase: Phase,
     pub(super) cancelled: bool,
     pub(super) stuck: bool,
@@ -118,9 +142,12 @@ impl Model {
                 name,
                 refs,
                 passive,
+                order,
             } => {
                 self.touch(name);
                 let thing = Thing {
+                    order: order.clone(),
+                    failed: false,
                     refs: refs.clone(),
                     phase: Phase::Ordinary,
                     passive: *passive,
@@ -130,11 +157,16 @@ impl Model {
                 self.things.insert(name.clone(), thing);
                 self.must.insert(name.clone());
             }
-            Action::Update(name) | Action::Ask(name) => {
+            Action::Update(name) => {
+                self.touch(name);
+                self.mend(name);
+                self.must.insert(name.clone());
+            }
+            Action::Ask(name) => {
                 self.touch(name);
                 self.must.insert(name.clone());
             }
-            Action::Child(name) => {
+            Action::Child(name) | Action::Due(name) => {
                 self.must.insert(name.clone());
             }
             Action::Status(_) | Action::OwnUpdate(..) => {}
@@ -145,6 +177,7 @@ impl Model {
                     .is_some_and(|thing| thing.refs != *refs && !thing.cut)
                 {
                     self.touch(name);
+                    self.mend(name);
                     self.must.insert(name.clone());
                     self.set_refs(name, refs);
                 }
@@ -152,6 +185,7 @@ impl Model {
             Action::OwnRelate(name, refs) => self.set_refs(name, refs),
             Action::Mark(name) => {
                 self.touch(name);
+                self.mend(name);
                 self.mark(name);
             }
             Action::OwnMark(name) => self.mark(name),
@@ -177,6 +211,13 @@ impl Model {
         }
     }
 
+    /// A change by others: past failures don't count.
+    fn mend(&mut self, name: &Name) {
+        if let Some(thing) = self.things.get_mut(name) {
+            thing.failed = false;
+        }
+    }
+
     fn mark(&mut self, name: &Name) {
         if let Some(thing) = self.things.get_mut(name) {
             thing.phase = Phase::Delete;
@@ -198,6 +239,7 @@ impl Model {
         };
         self.vanish(from);
         thing.phase = Phase::Ordinary;
+        thing.failed = false;
         if known_as != *to {
             thing.phase = Phase::Rename;
             self.known_as.insert(to.clone(), (known_as, false));
@@ -221,6 +263,7 @@ impl Model {
             return;
         }
         if let Some(thing) = self.things.get_mut(name) {
+            thing.failed = how == How::Error;
             let renamed = fly.phase == Phase::Rename && thing.phase == Phase::Rename;
             if renamed && how != How::Error {
                 thing.phase = Phase::Ordinary;
@@ -329,9 +372,10 @@ impl Model {
                 .flights
                 .values()
                 .any(|fly| fly.name == **other && fly.stuck);
-            other.namespace_part() == name.namespace_part()
+            self.things[name].is_ordered_with(name, thing, other)
                 && thing.phase() < phase
                 && !thing.passive
+                && !thing.failed
                 && !stuck
                 && !self.cyclic.contains(*other)
         };
@@ -340,9 +384,12 @@ impl Model {
         }
         let mut flights = self.flights.values();
         let running = flights.find(|fly| {
-            fly.name.namespace_part() == name.namespace_part()
+            // A run that removed its object goes on; its scope is that of the object.
+            let thing = self.things.get(&fly.name).unwrap_or(&fly.thing);
+            self.things[name].is_ordered_with(name, thing, &fly.name)
                 && fly.phase < phase
                 && !fly.cancelled
+                && !fly.thing.failed
         });
         running.map(|fly| format!("R8: {} isn't finished", fly.name))
     }
@@ -427,6 +474,7 @@ impl Model {
             format!("R8: {key} has the wrong phase")
         })?;
         let fly = Fly {
+            thing: self.things[key].clone(),
             name: key.clone(),
             phase,
             cancelled: false,

@@ -4,7 +4,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 
 use super::world::{Action, How, Name, Race, World, name};
-use crate::{Event, Role, Scheduler, Sight, Version};
+use crate::{Event, Order, Role, Scheduler, Sight, Version};
 
 fn any_name() -> impl Strategy<Value = Name> {
     // Two namespaces, and a few names that are rarely created.
@@ -20,13 +20,22 @@ fn any_how() -> impl Strategy<Value = How> {
     ]
 }
 
+fn any_order() -> impl Strategy<Value = Order<Name>> {
+    let related = (vec(any_name(), 0..2), vec(any_name(), 0..2));
+    prop_oneof![
+        3 => Just(Order::Strict),
+        3 => related.prop_map(|(owners, names)| Order::Related { owners, names }),
+        1 => Just(Order::Free),
+    ]
+}
+
 fn any_action() -> impl Strategy<Value = Action> {
     let refs = || btree_set(any_name(), 0..3);
     let race = prop_oneof![Just(Race::WatchFirst), Just(Race::AnswerFirst)];
     prop_oneof![
-        8 => (any_name(), refs(), prop::bool::weighted(0.15)).prop_map(|(name, refs, passive)| {
-            Action::Create { name, refs, passive }
-        }),
+        8 => (any_name(), refs(), prop::bool::weighted(0.15), any_order()).prop_map(
+            |(name, refs, passive, order)| Action::Create { name, refs, passive, order }
+        ),
         12 => (any_name(), any_how()).prop_map(|(name, how)| Action::Finish(name, how)),
         2 => any_name().prop_map(Action::Update),
         1 => any_name().prop_map(Action::Status),
@@ -41,6 +50,7 @@ fn any_action() -> impl Strategy<Value = Action> {
         1 => any_name().prop_map(Action::OwnMark),
         1 => any_name().prop_map(Action::OwnGone),
         1 => any_name().prop_map(Action::Overdue),
+        2 => any_name().prop_map(Action::Due),
     ]
 }
 
@@ -58,13 +68,17 @@ fn run_dry(world: &mut World) -> Result<(), String> {
 
 proptest! {
     #[test]
-    fn r3_r4_r5_r6_r7_r8_random_events_agree_with_the_naive_model(
+    fn r3_r4_r5_r6_r7_r8_r8b_random_events_agree_with_the_naive_model(
         steps in vec(vec(any_action(), 1..4), 1..60)
     ) {
         let mut world = World::new();
         for mut actions in steps {
             // The model takes all commands of a step together, and runs that return come first.
-            actions.sort_by_key(|action| !matches!(action, Action::Finish(..) | Action::Overdue(_)));
+            actions.sort_by_key(|action| match action {
+                Action::Finish(..) | Action::Overdue(_) => 0,
+                Action::Due(_) => 1,
+                _ => 2,
+            });
             world.try_step(&actions).map_err(TestCaseError::fail)?;
         }
         run_dry(&mut world).map_err(TestCaseError::fail)?;
@@ -83,6 +97,7 @@ proptest! {
             refs: refs.iter().map(|to| name(&to.to_string())).collect(),
             marked: at == marked,
             role: Role::Reconciled,
+            order: Order::Strict,
         }).collect();
         let mut listed = Scheduler::new(7);
         listed.handle(Event::Listed(sights.clone()));

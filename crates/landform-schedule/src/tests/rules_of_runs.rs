@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::world::{Name, name};
 use crate::{
-    Answer, Command, Event, LONGEST_MS, Outcome, Retry, Role, RunId, Scheduler, Sight, Standing,
-    Version,
+    Answer, Command, Event, LONGEST_MS, Outcome, Reason, Retry, Role, RunId, Scheduler, Sight,
+    Standing, Version,
 };
 
 fn sight(key: &str, version: u64, content: u64) -> Sight<Name> {
@@ -17,6 +17,7 @@ fn sight(key: &str, version: u64, content: u64) -> Sight<Name> {
         refs: Vec::new(),
         marked: false,
         role: Role::Reconciled,
+        order: crate::Order::Strict,
     }
 }
 
@@ -231,8 +232,23 @@ fn r5_own_mark_goes_on_and_brings_a_delete() {
 }
 
 fn fail(machine: &mut Scheduler<Name>, run: RunId, now_ms: u64, retry: Retry) -> Option<u64> {
-    let error = "no".into();
-    let commands = machine.handle(finish(run, now_ms, Outcome::Failed { error, retry }));
+    fail_and_ask(machine, run, now_ms, retry, None)
+}
+
+/// Lets a run fail that wants its object to be looked at again at a time; says when it will be.
+fn fail_and_ask(
+    machine: &mut Scheduler<Name>,
+    run: RunId,
+    now_ms: u64,
+    retry: Retry,
+    retrigger_at_ms: Option<u64>,
+) -> Option<u64> {
+    let outcome = Outcome::Failed {
+        error: "no".into(),
+        retry,
+        retrigger_at_ms,
+    };
+    let commands = machine.handle(finish(run, now_ms, outcome));
     commands.iter().find_map(|command| match command {
         Command::SetTimer { at_ms, .. } => Some(*at_ms),
         _ => None,
@@ -265,6 +281,29 @@ fn r12_failures_back_off_and_a_change_resets_them() {
     let run = started(&machine.handle(finish(run, now_ms, DONE)))[0];
     let at_ms = fail(&mut machine, run, now_ms, Retry::Backoff).unwrap();
     assert!(at_ms - now_ms <= 1_000, "the pause is {}", at_ms - now_ms);
+}
+
+#[test]
+fn r12b_a_time_is_honoured_beside_an_error_whichever_comes_first() {
+    for (retry, retrigger_at_ms, expected, reason) in [
+        (Retry::OnChange, 900, 900, Reason::Retrigger),
+        (Retry::AtMs(77), 900, 77, Reason::Retry),
+        (Retry::AtMs(950), 900, 900, Reason::Retrigger),
+        (Retry::Backoff, 6, 6, Reason::Retrigger),
+    ] {
+        let mut machine = Scheduler::new(1);
+        let run = started(&machine.handle(Event::Seen(sight("a", 1, 1))))[0];
+        let at_ms = fail_and_ask(&mut machine, run, 5, retry, Some(retrigger_at_ms));
+        assert_eq!(at_ms, Some(expected), "{retry:?}");
+        let key = name("a");
+        let at_ms = expected;
+        let commands = machine.handle(Event::TimeReached { key, at_ms });
+        let told = commands.iter().find_map(|command| match command {
+            Command::Start { reason, .. } => Some(*reason),
+            _ => None,
+        });
+        assert_eq!(told, Some(reason), "{retry:?}");
+    }
 }
 
 #[test]

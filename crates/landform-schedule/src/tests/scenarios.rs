@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::world::{Action, How, Race, World, name, names, show};
 use crate::scenario::replay;
-use crate::{Standing, Wait};
+use crate::{Order, Standing, Wait};
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
@@ -72,10 +72,11 @@ fn action(command: &str) -> Result<Action, String> {
         .filter(|word| *word != "passive")
         .collect();
     Ok(match words.as_slice() {
-        ["create", object] => Action::Create {
+        ["create", object, order @ ..] => Action::Create {
             name: name(object),
             refs,
             passive,
+            order: order_of(order)?,
         },
         ["update", object] => Action::Update(name(object)),
         ["status", object] => Action::Status(name(object)),
@@ -94,9 +95,27 @@ fn action(command: &str) -> Result<Action, String> {
         ["finish", object, "error"] => Action::Finish(name(object), How::Error),
         ["finish", object, "retrigger", "now"] => Action::Finish(name(object), How::RetriggerPast),
         ["finish", object, "retrigger", "soon"] => Action::Finish(name(object), How::RetriggerSoon),
+        ["due", object] => Action::Due(name(object)),
         ["overdue", object] => Action::Overdue(name(object)),
         _ => return Err(format!("unknown command: {command}")),
     })
+}
+
+/// `related [owner=a] [gives=x]`, `free`; strict without a word.
+fn order_of(words: &[&str]) -> Result<Order<super::world::Name>, String> {
+    let all = |prefix: &str| {
+        let found = words.iter().filter_map(|word| word.strip_prefix(prefix));
+        found.map(name).collect()
+    };
+    match words.first() {
+        None => Ok(Order::Strict),
+        Some(&"free") => Ok(Order::Free),
+        Some(&"related") => Ok(Order::Related {
+            owners: all("owner="),
+            names: all("gives="),
+        }),
+        Some(other) => Err(format!("unknown order: {other}")),
+    }
 }
 
 fn status(world: &World, object: &str) -> String {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::model::Model;
 use crate::{
-    Answer, Command, Event, ObjectKey, Outcome, Retry, Role, RunId, Scheduler, Sight, Version,
+    Answer, Command, Event, ObjectKey, Order, Outcome, Retry, Role, RunId, Scheduler, Sight,
+    Version,
 };
 
 /// `namespace/name`, or `name` in the namespace without a name.
@@ -66,6 +67,7 @@ pub(super) enum Action {
         name: Name,
         refs: BTreeSet<Name>,
         passive: bool,
+        order: Order<Name>,
     },
     Update(Name),
     Status(Name),
@@ -82,6 +84,8 @@ pub(super) enum Action {
     OwnGone(Name),
     Finish(Name, How),
     Overdue(Name),
+    /// Its timer fires.
+    Due(Name),
 }
 
 /// An object as it is stored.
@@ -91,6 +95,7 @@ struct Stored {
     refs: BTreeSet<Name>,
     marked: bool,
     passive: bool,
+    order: Order<Name>,
 }
 
 #[derive(Clone)]
@@ -195,6 +200,7 @@ impl World {
                 stored(name).is_some_and(|object| !object.marked) && running(name)
             }
             Action::Finish(name, _) | Action::Overdue(name) => self.model.flight_of(name).is_some(),
+            Action::Due(name) => self.timers.contains_key(name),
         }
     }
 
@@ -210,8 +216,10 @@ impl World {
                 name,
                 refs,
                 passive,
+                order,
             } => {
                 let object = Stored {
+                    order: order.clone(),
                     content: 0,
                     refs: refs.clone(),
                     marked: false,
@@ -231,6 +239,12 @@ impl World {
                 vec![Event::Gone { key: key.clone() }]
             }
             Action::Rename(from, to) => self.rename(from, to),
+            Action::Due(key) => {
+                let at_ms = self.timers.remove(key).unwrap();
+                self.now_ms = self.now_ms.max(at_ms);
+                let key = key.clone();
+                vec![Event::TimeReached { key, at_ms }]
+            }
             Action::Child(key) => vec![Event::Related { key: key.clone() }],
             Action::Ask(key) => vec![Event::Asked { key: key.clone() }],
             Action::OwnUpdate(name, race) => self.own(name, *race, |object| object.content += 1),
@@ -278,6 +292,7 @@ impl World {
             How::Error => Outcome::Failed {
                 error: "no".into(),
                 retry: Retry::Backoff,
+                retrigger_at_ms: None,
             },
         };
         let now_ms = self.now_ms;
@@ -299,6 +314,7 @@ impl World {
             content: object.content,
             refs: object.refs.iter().cloned().collect(),
             marked: object.marked,
+            order: object.order.clone(),
             role: if object.passive {
                 Role::Passive
             } else {

@@ -166,21 +166,25 @@ fn verify(
 
     let events = history(store);
     let mut replayed = contents(store, Some(store.compacted()));
-    for transaction in events.chunk_by(|one, other| one.revision == other.revision) {
-        let revision = transaction[0].revision;
+    for event in &events {
+        let name = event.record.key.name.to_string();
+        match event.kind {
+            EventKind::Deleted => replayed.remove(&name),
+            EventKind::Created | EventKind::Updated => {
+                replayed.insert(name, (event.record.value.clone(), event.revision))
+            }
+        };
+    }
+    // The history may begin between the two writes of a transaction.
+    let is_left = |event: &Arc<Event>| event.record.key.name.starts_with("left/");
+    let whole = &events[events.iter().position(is_left).unwrap_or(0)..];
+    for transaction in whole.chunks(2) {
         check(
-            transaction.len() == 2 && transaction[0].record.value == transaction[1].record.value,
-            format!("revision {revision} is not a whole transaction"),
+            transaction.len() == 2
+                && transaction[0].revision.0 + 1 == transaction[1].revision.0
+                && transaction[0].record.value == transaction[1].record.value,
+            format!("{transaction:?} is not a whole transaction"),
         )?;
-        for event in transaction {
-            let name = event.record.key.name.to_string();
-            match event.kind {
-                EventKind::Deleted => replayed.remove(&name),
-                EventKind::Created | EventKind::Updated => {
-                    replayed.insert(name, (event.record.value.clone(), revision))
-                }
-            };
-        }
     }
     let state = contents(store, None);
     check(
@@ -189,7 +193,8 @@ fn verify(
     )?;
 
     for ack in acknowledged {
-        let name = format!("left/{}", ack.writer);
+        // A transaction is acknowledged with the revision of its last write.
+        let name = format!("right/{}", ack.writer);
         let turn = format!("{:020}", ack.turn);
         let deletes = ack.turn % 7 == 6;
         if ack.revision > store.compacted() {
@@ -208,7 +213,11 @@ fn verify(
         }
     }
     for writer in 0..WRITERS {
-        let [left, right] = ["left", "right"].map(|side| state.get(&format!("{side}/{writer}")));
+        let value = |side| {
+            let found = state.get(&format!("{side}/{writer}"));
+            found.map(|(value, _)| value)
+        };
+        let [left, right] = ["left", "right"].map(value);
         check(
             left == right,
             format!("half a transaction of writer {writer}"),

@@ -88,7 +88,7 @@ pub(crate) fn start(
     let projects = Projects::new(args.projects);
     let builder = Engine::builder(client)
         .metrics(registry)
-        .hooks()
+        .hooks_recorded_in(data_dir.join("hooks"))
         .reconciler(installations)
         .reconciler(executions)
         .reconciler(items)

@@ -12,7 +12,7 @@ use kube::core::DynamicObject;
 use landform_api::landscaper::{self, Execution, keys};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::execution::{Decision, decide};
-use landform_engine::{Context, Failure, Outcome, Reconciler, Related};
+use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related};
 use serde::Deserialize as _;
 
 use super::facts::{content, movement};
@@ -47,6 +47,10 @@ impl Reconciler for Executions {
             }
             act::Act::new(context, world).carry_out(decision).await
         })
+    }
+
+    fn order(&self) -> Order {
+        Order::Related
     }
 
     fn related(&self) -> Vec<Related> {

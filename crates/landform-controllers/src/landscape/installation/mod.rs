@@ -18,7 +18,9 @@ use kube::core::DynamicObject;
 use landform_api::landscaper;
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::installation::decide;
-use landform_engine::{Context, Failure, Outcome, Provision, Reconciler, Ref, Related, write_time};
+use landform_engine::{
+    Context, Failure, Order, Outcome, Provision, Reconciler, Ref, Related, write_time,
+};
 use serde_json::{Value, json};
 
 use super::blueprints::Blueprints;
@@ -73,6 +75,10 @@ impl Reconciler for Installations {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(self.run(context))
+    }
+
+    fn order(&self) -> Order {
+        Order::Related
     }
 
     fn refs(&self, object: &DynamicObject) -> Vec<Ref> {

@@ -1,9 +1,19 @@
 //! Refs, cancellation, timeouts: when a hook is called, and when it is hung up on.
 
-use serde_json::json;
+use kube::ResourceExt as _;
+use kube::api::{Api, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind};
+use landform_engine::view::Relation;
+use serde_json::{Value, json};
 
 use super::server::HookServer;
-use super::stage::{Stage, soon};
+use super::stage::{Stage, soon, spec};
+use crate::harness::{GROUP, key};
+
+/// A spec by which calls that are given up are not waited for.
+fn without_grace(hook: &HookServer) -> Value {
+    json!({"hook": {"url": hook.url(), "grace": "0s"}})
+}
 
 #[tokio::test]
 async fn r2_r4_dependents_are_called_after_what_they_refer_to() {
@@ -55,7 +65,7 @@ async fn r2_r4_dependents_are_called_after_what_they_refer_to() {
 #[tokio::test]
 async fn r5_r9_a_change_by_others_closes_the_request_and_another_one_follows() {
     let mut hook = HookServer::start().await;
-    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    let mut stage = Stage::with_url(&hook.url(), without_grace(&hook)).await;
     stage.world.create("a", json!({"value": 1})).await;
     let call = hook.call_for("a").await;
     stage.world.update("a", json!({"value": 2})).await;
@@ -70,7 +80,7 @@ async fn r5_r9_a_change_by_others_closes_the_request_and_another_one_follows() {
 #[tokio::test]
 async fn r6_a_change_above_closes_the_request_below() {
     let mut hook = HookServer::start().await;
-    let mut stage = Stage::with_url(&hook.url(), json!({})).await;
+    let mut stage = Stage::with_url(&hook.url(), without_grace(&hook)).await;
     stage.world.create("a", json!({"value": 1})).await;
     hook.call_for("a").await.answer(json!({}));
     stage.success_of("a").await;
@@ -86,7 +96,9 @@ async fn r6_a_change_above_closes_the_request_below() {
 #[tokio::test]
 async fn a_hook_that_takes_too_long_is_an_error_that_names_it() {
     let mut hook = HookServer::start().await;
-    let mut stage = Stage::with_url(&hook.url(), json!({"timeout": "50ms"})).await;
+    let mut spec = without_grace(&hook);
+    spec["timeout"] = json!("50ms");
+    let mut stage = Stage::with_url(&hook.url(), spec).await;
     stage.world.create("a", json!({})).await;
     let call = hook.call_for("a").await;
     let error = stage.failure_of("a").await;
@@ -149,4 +161,72 @@ async fn r2_r8_a_hook_is_told_the_former_name() {
     assert_eq!(call.request["reason"], "renamed");
     call.answer(json!({}));
     stage.success_of("b").await;
+}
+
+#[tokio::test]
+async fn r8b_a_finalize_hook_that_hangs_keeps_no_reconciler_from_taking_effect() {
+    let mut hanging = HookServer::start().await;
+    let stage = Stage::new().await;
+    stage.world.define("zones", "Zone", "Cluster").await;
+    let zones = KubeKind::gvk(GROUP, "v1", "Zone");
+    let zones: Api<DynamicObject> =
+        Api::all_with(stage.world.client.clone(), &ApiResource::from_gvk(&zones));
+    let of_zones = json!({
+        "for": {"group": GROUP, "version": "v1", "kind": "Zone"},
+        "hook": {"url": hanging.url()}, "finalize": true,
+    });
+    stage.reconciler("zones", of_zones).await;
+    let zone =
+        json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Zone", "metadata": {"name": "eu"}});
+    let zone = serde_json::from_value(zone).unwrap();
+    zones.create(&PostParams::default(), &zone).await.unwrap();
+    hanging.call_for("eu").await.answer(json!({}));
+    while zones.get("eu").await.unwrap().finalizers().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    stage.delete(&zones, "eu").await;
+    let call = hanging.next().await;
+    assert_eq!(call.request["deleting"], true);
+
+    // Both are of the whole cluster, so they share a namespace: the one without a name.
+    let mut hook = HookServer::start().await;
+    let toys = spec(json!({"url": hook.url()}), json!({}));
+    stage.reconciler("toys", toys).await;
+    stage.world.create("a", json!({})).await;
+    hook.call_for("a").await.answer(json!({}));
+}
+
+#[tokio::test]
+async fn r8b_a_reconciler_says_among_whom_its_deletes_go_first() {
+    for (order, waits) in [("Strict", true), ("Related", false)] {
+        let mut hook = HookServer::start().await;
+        let more = json!({"finalize": true, "order": order});
+        let mut stage = Stage::with_url(&hook.url(), more).await;
+        for name in ["a", "b"] {
+            stage.world.create(name, json!({})).await;
+            hook.call_for(name).await.answer(json!({}));
+            stage.success_of(name).await;
+        }
+        stage.delete(&stage.world.toys(), "a").await;
+        let going = hook.call_for("a").await;
+        stage.world.update("b", json!({"value": 2})).await;
+        if waits {
+            let pending = async {
+                loop {
+                    let view = stage.engine.object(key("b")).await.unwrap().unwrap();
+                    let on = view.waiting_on.first();
+                    if on.is_some_and(|on| on.relation == Relation::Delete) {
+                        return;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            };
+            soon(pending).await;
+            going.answer(json!({}));
+            hook.call_for("b").await.answer(json!({}));
+        } else {
+            hook.call_for("b").await.answer(json!({}));
+            going.answer(json!({}));
+        }
+    }
 }

@@ -22,18 +22,23 @@ pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) engine: Engine,
     ends: mpsc::UnboundedReceiver<(String, RunResult)>,
+    cancellations: mpsc::UnboundedReceiver<String>,
 }
 
 impl Stage {
     pub(crate) async fn new() -> Self {
         let world = World::new().await;
         let (sender, ends) = mpsc::unbounded_channel();
+        let (cancelled, cancellations) = mpsc::unbounded_channel();
         hooks::install(&world.client).await.unwrap();
         let engine = Engine::builder(world.client.clone())
             .hooks()
             .observer(Arc::new(move |entry: &TraceEntry| {
+                let name = entry.key.name.to_string();
                 if let TraceEvent::Finished { result, .. } = &entry.event {
-                    let _ = sender.send((entry.key.name.to_string(), result.clone()));
+                    let _ = sender.send((name, result.clone()));
+                } else if let TraceEvent::Cancelled { .. } = &entry.event {
+                    let _ = cancelled.send(name);
                 }
             }))
             .start()
@@ -42,6 +47,7 @@ impl Stage {
             world,
             engine,
             ends,
+            cancellations,
         }
     }
 
@@ -86,6 +92,11 @@ impl Stage {
             .unwrap();
     }
 
+    /// Waits for the end of any run.
+    pub(crate) async fn end_of_any(&mut self) {
+        soon(self.ends.recv()).await.unwrap();
+    }
+
     /// How the next run of an object ends that isn't cancelled or outrun by somebody else's write.
     pub(crate) async fn end_of(&mut self, name: &str) -> RunResult {
         loop {
@@ -94,6 +105,11 @@ impl Stage {
                 return result;
             }
         }
+    }
+
+    /// Waits until a run of an object is told to return.
+    pub(crate) async fn cancelled(&mut self, name: &str) {
+        while soon(self.cancellations.recv()).await.unwrap() != name {}
     }
 
     /// Waits for a run of an object that goes well.

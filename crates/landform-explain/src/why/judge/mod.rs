@@ -3,8 +3,10 @@
 mod kinds;
 mod views;
 
+use landform_api::keys::ANNOTATION_ERROR;
 use landform_api::landscaper::{GROUP, WaitingOn};
 use landform_api::{catalog, project};
+use landform_engine::CONDITION_RECONCILED;
 use serde_json::Value;
 
 use self::kinds::by_kind;
@@ -71,6 +73,8 @@ pub(in crate::why) enum Sort {
     Blocked { unblock: String },
     /// A finalizer, and who removes it.
     Finalizer { name: String, responsible: String },
+    /// The finalizer of a Reconciler, by its name: its hook has not said yet that it is done.
+    Hook { reconciler: String, now: HookCall },
     /// Something that Landform tries again.
     Retried { again: Option<String> },
     /// A run that is under way, and since when.
@@ -85,10 +89,21 @@ pub(in crate::why) enum Sort {
     Held { token: String },
 }
 
+/// What is known of the call for which a marked object waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::why) enum HookCall {
+    /// It goes on, since this time.
+    Running { since: Option<String> },
+    /// The last one failed, or said that it isn't done; and when the next one comes, if that is known.
+    Ended { again: Option<String> },
+    /// Nothing was seen of one.
+    Unknown,
+}
+
 /// Judges an object.
 pub(in crate::why) fn judge(facts: &Facts<'_>) -> Judged {
     let (object, status) = (facts.object, &facts.object["status"]);
-    let error = trouble(status);
+    let error = trouble(object);
     let mut judged = Judged {
         state: State {
             object: Some(facts.name.clone()),
@@ -178,7 +193,9 @@ pub(in crate::why) fn is_well(object: &Value) -> bool {
             "Succeeded" | "Ready" | "Synced" | "Active" | "Running" | "Bound"
         ),
         None => {
-            !must_have_phase(object) && ready(object).is_none_or(|ready| ready["status"] == "True")
+            !must_have_phase(object)
+                && told_by_engine(object).is_none()
+                && ready(object).is_none_or(|ready| ready["status"] == "True")
         }
     }
 }
@@ -206,14 +223,38 @@ fn phase(object: &Value) -> Option<String> {
     text(&object["status"]["phase"])
 }
 
-fn trouble(status: &Value) -> Option<Trouble> {
-    match &status["lastError"] {
+/// The error that the engine tells on an object whose kind doesn't tell its own (R7b).
+fn told_by_engine(object: &Value) -> Option<Trouble> {
+    let conditions = object["status"]["conditions"].as_array();
+    let condition = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == CONDITION_RECONCILED);
+    let told = condition.and_then(|condition| {
+        Some(Trouble {
+            reason: text(&condition["reason"]).unwrap_or_default(),
+            message: text(&condition["message"])?,
+            since: text(&condition["lastTransitionTime"]),
+            ..Trouble::default()
+        })
+    });
+    told.or_else(|| {
+        let message = text(&object["metadata"]["annotations"][ANNOTATION_ERROR])?;
+        Some(Trouble {
+            message,
+            ..Trouble::default()
+        })
+    })
+}
+
+fn trouble(object: &Value) -> Option<Trouble> {
+    match &object["status"]["lastError"] {
         Value::String(message) => Some(Trouble {
             message: message.clone(),
             ..Trouble::default()
         }),
         error @ Value::Object(_) => serde_json::from_value(error.clone()).ok(),
-        _ => None,
+        _ => told_by_engine(object),
     }
 }
 
@@ -287,7 +328,7 @@ fn by_error(error: &Trouble, facts: &Facts<'_>, judged: &mut Judged) {
         Sort::Configuration
     } else if reason == "Aborted" {
         Sort::Aborted
-    } else if failed && must_have_phase(facts.object) {
+    } else if failed && !is_retried(facts) {
         Sort::Failed
     } else {
         Sort::Retried {
@@ -295,6 +336,17 @@ fn by_error(error: &Trouble, facts: &Facts<'_>, judged: &mut Judged) {
         }
     };
     judged.causes.push(cause(sort, reason, &error.message));
+}
+
+/// Whether an object with an error runs again by itself.
+fn is_retried(facts: &Facts<'_>) -> bool {
+    if must_have_phase(facts.object) {
+        return false;
+    }
+    // Without an engine to ask it is the likelier case.
+    facts
+        .engine
+        .is_none_or(|engine| engine["state"] != "Idle" || text(&engine["nextRun"]).is_some())
 }
 
 fn has_code(object: &Value, code: &str) -> bool {

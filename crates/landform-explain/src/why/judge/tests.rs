@@ -213,3 +213,69 @@ fn g14_a_deletion_waits_for_finalizers_of_others_and_for_blockers_below() {
     assert_eq!(told(&found), [held, "Secret/s: it is held"]);
     assert!(!found.well);
 }
+
+#[test]
+fn r7b_an_error_that_the_engine_tells_on_an_object_is_read_there() {
+    let mut annotated = object("example.com/v1", "Toy", json!({}));
+    annotated["metadata"]["annotations"] = json!({"landform.dev/error": "boom"});
+    let conditions = json!([
+        {"type": "Ready", "status": "True"},
+        {"type": "landform.dev/Reconciled", "status": "False", "reason": "ReconcileFailed", "message": "boom"},
+    ]);
+    let told_in_status = object("example.com/v1", "Toy", json!({"conditions": conditions}));
+    for object in [annotated, told_in_status] {
+        let again = json!({"state": "Idle", "lastError": "boom", "nextRun": "t"});
+        let never = json!({"state": "Idle", "lastError": "boom"});
+        for (engine, expected) in [
+            (None, "Retried { again: None }: boom"),
+            (Some(again), "Retried { again: Some(\"t\") }: boom"),
+            (Some(never), "Failed: boom"),
+        ] {
+            let found = judged(&object, engine, None);
+            assert_eq!(told(&found), [expected], "{object}");
+            assert!(!found.well);
+        }
+    }
+    let well = object(
+        "example.com/v1",
+        "Toy",
+        json!({"conditions": [{"type": "Ready", "status": "True"}]}),
+    );
+    assert!(judged(&well, None, None).well);
+}
+
+#[test]
+fn g15_the_finalizer_of_a_reconciler_tells_what_its_hook_does() {
+    let mut marked = object("example.com/v1", "Toy", json!({}));
+    marked["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    marked["metadata"]["finalizers"] = json!(["reconciler.landform.dev/toys"]);
+    let table = [
+        (
+            json!({"state": "Running", "runningSince": "t"}),
+            "Running { since: Some(\"t\") }",
+            "it was called at t and has not answered",
+        ),
+        (
+            json!({"state": "Idle", "lastError": "boom", "nextRun": "t"}),
+            "Ended { again: Some(\"t\") }",
+            "its last call failed: boom",
+        ),
+        (
+            json!({"state": "Idle", "waitingFor": "the hook says that it isn't done"}),
+            "Ended { again: None }",
+            "it says that it isn't done",
+        ),
+        (
+            json!({"state": "Idle"}),
+            "Unknown",
+            "nothing is known of a call",
+        ),
+    ];
+    for (engine, now, what) in table {
+        let expected = format!(
+            "Hook {{ reconciler: \"toys\", now: {now} }}: Toy/x is held until the hook of Reconciler/toys is done: {what}"
+        );
+        let found = judged(&marked, Some(engine), None);
+        assert_eq!(told(&found), [expected.as_str()]);
+    }
+}

@@ -1,9 +1,12 @@
 //! What the collector and the engine say of an object.
 
 use landform_api::{catalog, project};
+use landform_engine::hooks::FINALIZER_PREFIX;
 use serde_json::Value;
 
-use super::{CYCLIC, Facts, Judged, Sort, Waiting, cause, has_code, is_well, plain_waits, text};
+use super::{
+    CYCLIC, Facts, HookCall, Judged, Sort, Waiting, cause, has_code, is_well, plain_waits, text,
+};
 use crate::object::ObjectRef;
 use crate::why::Trouble;
 
@@ -71,6 +74,9 @@ fn held_by(facts: &Facts<'_>, name: &str, responsible: &str, judged: &mut Judged
     if landforms {
         return;
     }
+    if let Some(reconciler) = name.strip_prefix(FINALIZER_PREFIX) {
+        return held_by_hook(facts, reconciler, judged);
+    }
     let sort = Sort::Finalizer {
         name: name.to_owned(),
         responsible: responsible.to_owned(),
@@ -80,6 +86,50 @@ fn held_by(facts: &Facts<'_>, name: &str, responsible: &str, judged: &mut Judged
         facts.name
     );
     judged.causes.push(cause(sort, "Finalizer", &message));
+}
+
+/// A marked object that a Reconciler holds until its hook is done: what the hook last said, or since when it is called.
+fn held_by_hook(facts: &Facts<'_>, reconciler: &str, judged: &mut Judged) {
+    let known = |field: &str| facts.engine.and_then(|engine| text(&engine[field]));
+    let since = known("runningSince");
+    let said = known("lastError").or_else(|| judged.state.error.clone().map(|error| error.message));
+    let waits = known("waitingFor").is_some();
+    let running = matches!(
+        known("state").as_deref(),
+        Some("Running" | "Cancelling" | "Stuck")
+    );
+    let (now, what) = if running {
+        let at = since.as_deref().unwrap_or("a moment ago");
+        (
+            HookCall::Running {
+                since: since.clone(),
+            },
+            format!("it was called at {at} and has not answered"),
+        )
+    } else if let Some(said) = said {
+        let again = judged.state.next_retry.clone();
+        (
+            HookCall::Ended { again },
+            format!("its last call failed: {said}"),
+        )
+    } else if waits {
+        let again = judged.state.next_retry.clone();
+        (
+            HookCall::Ended { again },
+            "it says that it isn't done".to_owned(),
+        )
+    } else {
+        (HookCall::Unknown, "nothing is known of a call".to_owned())
+    };
+    let sort = Sort::Hook {
+        reconciler: reconciler.to_owned(),
+        now,
+    };
+    let message = format!(
+        "{} is held until the hook of Reconciler/{reconciler} is done: {what}",
+        facts.name
+    );
+    judged.causes.push(cause(sort, "Hook", &message));
 }
 
 /// The engine knows best; without it the status is believed.

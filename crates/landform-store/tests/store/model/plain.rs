@@ -176,10 +176,10 @@ impl Model {
     }
 
     pub(crate) fn apply(&mut self, txn: &Txn) {
-        let revision = self.revision() + 1;
-        let mut next = self.now().clone();
-        let before = self.events.len();
         for (key, _, op) in &txn.writes {
+            let revision = self.revision() + 1;
+            let mut next = self.now().clone();
+            let before = self.events.len();
             let (bucket, name) = place(key);
             let old = next.get(&(bucket, name.clone())).cloned();
             match (op, old) {
@@ -201,9 +201,9 @@ impl Model {
                 }
                 (Op::Delete, None) | (Op::Check, _) => {}
             }
-        }
-        if self.events.len() > before {
-            self.states.push(next);
+            if self.events.len() > before {
+                self.states.push(next);
+            }
         }
     }
 

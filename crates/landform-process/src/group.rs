@@ -7,24 +7,34 @@ use futures::future::join_all;
 use rustix::process::Signal;
 use tokio::time::{Instant, timeout_at};
 
-use super::table::members;
-use super::{Handle, Identity, Mark};
-use crate::DeployError;
+use crate::table::members;
+use crate::{Handle, Identity, Mark};
 
 /// A killed process is gone within this time, unless the system holds it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Processes that can't be killed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("processes {} can't be killed", numbers(.0))]
+pub struct StillRunning(Vec<i32>);
+
+fn numbers(processes: &[i32]) -> String {
+    let numbers: Vec<String> = processes.iter().map(i32::to_string).collect();
+    numbers.join(", ")
+}
+
 /// A program and all that it has started.
-pub(crate) struct Group {
+pub struct Group {
     /// The program. Its number is that of the process group.
-    pub(crate) leader: Option<Identity>,
+    pub leader: Option<Identity>,
     /// What all of them have in their environment; without one only the process group counts.
-    pub(crate) mark: Option<Mark>,
+    pub mark: Option<Mark>,
 }
 
 impl Group {
     /// The process group of a child that nobody has waited for.
-    pub(crate) fn of_leader(leader: Identity) -> Self {
+    #[must_use]
+    pub fn of_leader(leader: Identity) -> Self {
         Self {
             leader: Some(leader),
             mark: None,
@@ -32,7 +42,8 @@ impl Group {
     }
 
     /// All that has a mark.
-    pub(crate) fn marked(mark: Mark) -> Self {
+    #[must_use]
+    pub fn marked(mark: Mark) -> Self {
         Self {
             leader: None,
             mark: Some(mark),
@@ -40,8 +51,8 @@ impl Group {
     }
 
     /// Whether none of them is left.
-    #[cfg(test)]
-    pub(crate) fn is_gone(&self) -> bool {
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
         self.members().is_empty()
     }
 
@@ -53,7 +64,7 @@ impl Group {
     ///
     /// # Errors
     /// When some can't be killed.
-    pub(crate) async fn stop(&self, signal: Signal, grace: Duration) -> Result<(), DeployError> {
+    pub async fn stop(&self, signal: Signal, grace: Duration) -> Result<(), StillRunning> {
         let now = Instant::now();
         let end = now.checked_add(grace).unwrap_or(now);
         let mut told = BTreeSet::new();
@@ -82,7 +93,7 @@ impl Group {
     ///
     /// # Errors
     /// When some can't be killed.
-    pub(crate) async fn kill(&self) -> Result<(), DeployError> {
+    pub async fn kill(&self) -> Result<(), StillRunning> {
         let end = Instant::now() + PATIENCE;
         loop {
             let members = self.members();
@@ -96,21 +107,14 @@ impl Group {
                 .await
                 .is_err()
             {
-                let numbers: Vec<String> = members
-                    .iter()
-                    .map(|member| member.identity().pid.to_string())
-                    .collect();
-                return Err(DeployError::transient(
-                    "Stop",
-                    "StillRunning",
-                    format!("processes {} can't be killed", numbers.join(", ")),
-                ));
+                let numbers = members.iter().map(|member| member.identity().pid);
+                return Err(StillRunning(numbers.collect()));
             }
         }
     }
 
     /// Kills all of them without waiting for their end: for when nobody is there to wait.
-    pub(crate) fn kill_now(&self) {
+    pub fn kill_now(&self) {
         let mut told = BTreeSet::new();
         // One that was not told yet may have started another one after it was looked for; one that was told
         // starts nothing more. So the first look that finds nobody new has found everybody.

@@ -13,24 +13,27 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use tokio::io::unix::AsyncFd;
 
-use super::changes::watched;
-
-/// The variable by which programs that Landform started are found again: `<uid of the item>-<attempt>`.
-pub(crate) const MARK: &str = "LANDFORM_ITEM";
+/// The variable by which programs of deploy items are found again: `<uid of the item>-<attempt>`.
+pub const MARK: &str = "LANDFORM_ITEM";
+/// The variable by which programs of a hook's call are found again.
+pub const CALL: &str = "LANDFORM_CALL";
 
 /// One process, for as long as the machine is up and longer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Identity {
-    pub(crate) pid: i32,
+pub struct Identity {
+    /// Its number.
+    pub pid: i32,
     /// In clock ticks since the machine was started.
-    pub(crate) start_time: u64,
-    pub(crate) boot_id: String,
+    pub start_time: u64,
+    /// Which boot of the machine that was.
+    pub boot_id: String,
 }
 
 impl Identity {
     /// The process that has this number now; none when it has ended.
-    pub(crate) fn now(pid: i32) -> Option<Self> {
+    #[must_use]
+    pub fn now(pid: i32) -> Option<Self> {
         let seen = Seen::of(pid).filter(|seen| !seen.ended)?;
         let (start_time, boot_id) = (seen.start_time, boot_id()?);
         Some(Self {
@@ -41,7 +44,8 @@ impl Identity {
     }
 
     /// A child of ours that nobody has waited for, so that its number is its own even if it has ended.
-    pub(crate) fn of_child(pid: i32) -> Option<Self> {
+    #[must_use]
+    pub fn of_child(pid: i32) -> Option<Self> {
         let (start_time, boot_id) = (Seen::of(pid)?.start_time, boot_id()?);
         Some(Self {
             pid,
@@ -103,36 +107,49 @@ impl Seen {
     }
 }
 
-/// What programs of one item have in their environment.
+/// What programs that belong together have in their environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// Of one attempt.
+pub enum Mark {
+    /// Of one attempt to bring a deploy item about.
     Attempt(String),
     /// Of any attempt.
     Item(String),
+    /// Of one call of a hook.
+    Call(String),
 }
 
 impl Mark {
     /// The mark of one attempt.
-    pub(crate) fn attempt(uid: &str, attempt: u64) -> Self {
+    #[must_use]
+    pub fn attempt(uid: &str, attempt: u64) -> Self {
         Self::Attempt(format!("{uid}-{attempt}"))
     }
 
     /// The marks of all attempts.
-    pub(crate) fn item(uid: &str) -> Self {
+    #[must_use]
+    pub fn item(uid: &str) -> Self {
         Self::Item(format!("{uid}-"))
     }
 
-    /// What stands in the variable.
-    pub(crate) fn text(&self) -> &str {
+    /// The variable that it stands in.
+    fn variable(&self) -> &'static str {
         match self {
-            Self::Attempt(text) | Self::Item(text) => text,
+            Self::Attempt(_) | Self::Item(_) => MARK,
+            Self::Call(_) => CALL,
+        }
+    }
+
+    /// What stands in the variable.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Attempt(text) | Self::Item(text) | Self::Call(text) => text,
         }
     }
 
     fn fits(&self, value: &[u8]) -> bool {
         match self {
-            Self::Attempt(text) => value == text.as_bytes(),
+            Self::Attempt(text) | Self::Call(text) => value == text.as_bytes(),
             Self::Item(text) => {
                 let attempt = value.strip_prefix(text.as_bytes());
                 attempt.is_some_and(|rest| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit))
@@ -144,7 +161,7 @@ impl Mark {
         // What can't be read belongs to another user or has just ended.
         let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         variables.split(|byte| *byte == 0).any(|variable| {
-            let value = variable.strip_prefix(MARK.as_bytes());
+            let value = variable.strip_prefix(self.variable().as_bytes());
             value
                 .and_then(|value| value.strip_prefix(b"="))
                 .is_some_and(|value| self.fits(value))
@@ -152,8 +169,16 @@ impl Mark {
     }
 }
 
+/// Whether a process group has members that have not ended. Unlike signals this doesn't count those that have ended
+/// and that nobody has asked yet how.
+#[must_use]
+pub fn group_lives(group: i32) -> bool {
+    Seen::all().iter().any(|seen| seen.group == group)
+}
+
 /// The processes with a mark that were started by Landform, and not by others of them.
-pub(crate) fn leaders(mark: &Mark) -> Vec<Identity> {
+#[must_use]
+pub fn leaders(mark: &Mark) -> Vec<Identity> {
     let seen = Seen::all().into_iter();
     let seen = seen.filter(|seen| seen.pid == seen.group && mark.is_on(seen.pid));
     let mut leaders: Vec<Identity> = seen.filter_map(|seen| Identity::now(seen.pid)).collect();
@@ -163,7 +188,7 @@ pub(crate) fn leaders(mark: &Mark) -> Vec<Identity> {
 
 /// What is ours: processes with a mark, wherever they are, and those in the leader's process group for as long
 /// as the leader's number, which is the group's, is its own.
-pub(super) fn members(leader: Option<&Identity>, mark: Option<&Mark>) -> Vec<Handle> {
+pub(crate) fn members(leader: Option<&Identity>, mark: Option<&Mark>) -> Vec<Handle> {
     let group = leader.filter(|leader| leader.holds_its_number());
     let ours = |seen: &Seen| {
         group.is_some_and(|group| group.pid == seen.group)
@@ -184,14 +209,15 @@ pub(super) fn members(leader: Option<&Identity>, mark: Option<&Mark>) -> Vec<Han
 }
 
 /// A process that runs, or did when it was opened.
-pub(crate) struct Handle {
+pub struct Handle {
     identity: Identity,
     descriptor: AsyncFd<OwnedFd>,
 }
 
 impl Handle {
     /// The process; none when it has ended, whoever has its number now.
-    pub(crate) fn open(identity: &Identity) -> Option<Self> {
+    #[must_use]
+    pub fn open(identity: &Identity) -> Option<Self> {
         let descriptor = pidfd_open(Pid::from_raw(identity.pid)?, PidfdFlags::NONBLOCK).ok()?;
         // The order matters: what is seen now is what the descriptor is of, or that has ended.
         if Identity::now(identity.pid).as_ref() != Some(identity) {
@@ -205,23 +231,41 @@ impl Handle {
         })
     }
 
-    pub(crate) fn identity(&self) -> &Identity {
+    /// Which process it is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
     /// Sends a signal to this very process.
-    pub(crate) fn send(&self, signal: Signal) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When it has ended, or is another user's.
+    pub fn send(&self, signal: Signal) -> io::Result<()> {
         Ok(pidfd_send_signal(self.descriptor.get_ref(), signal)?)
     }
 
     /// Resolves when it has ended.
-    pub(crate) async fn ended(&self) {
+    pub async fn ended(&self) {
         // It fails only when the runtime is going down.
         let _ = self.descriptor.readable().await;
     }
 }
 
+/// Has the runtime wait for a descriptor.
+///
+/// # Errors
+/// When there is no runtime, or it can't wait for this one.
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe because of types that close their descriptor early, which this one can't"
+)]
+pub fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::new(descriptor)
+}
+
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 mod tests {
     use super::*;
 

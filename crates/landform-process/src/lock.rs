@@ -10,20 +10,26 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// The lock of an item, until it is dropped.
-pub(crate) struct StartLock {
+pub struct StartLock {
     _file: File,
 }
 
 impl StartLock {
     /// Takes the lock of the item with this directory.
-    pub(crate) fn take(directory: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When the directory can't be written.
+    pub fn take(directory: &Path) -> io::Result<Self> {
         let file = open(directory)?;
         file.lock()?;
         Ok(Self { _file: file })
     }
 
     /// Waits for the lock; none when the directory isn't there, so that nothing was ever started.
-    pub(crate) async fn wait(directory: &Path) -> io::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// When the directory can't be written.
+    pub async fn wait(directory: &Path) -> io::Result<Option<Self>> {
         let file = match open(directory) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -46,6 +52,7 @@ fn open(directory: &Path) -> io::Result<File> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 mod tests {
     use super::*;
 
