@@ -18,7 +18,7 @@ use crate::clock::SimClock;
 use crate::disk::Disk;
 use crate::trace::Trace;
 
-/// R12b: no object is called again sooner than this.
+/// R12b: an object rests at least this long between two calls that nothing but a time brought.
 const FLOOR: Duration = Duration::from_millis(100);
 /// After a definition was changed, kinds are found again within this time.
 const DEFINITIONS_SETTLE: Duration = Duration::from_secs(45);
@@ -81,8 +81,8 @@ struct Inner {
     reviewed_at: Duration,
     calls: BTreeMap<u64, Call>,
     calls_begun: u64,
-    /// When the last call of an object ended.
-    ended: BTreeMap<String, Duration>,
+    /// When the last call of an object ended, and whether it was brought by a time.
+    ended: BTreeMap<String, (Duration, bool)>,
     /// When the last answer asks to be called again, until its run has returned.
     asked: BTreeMap<String, Option<Duration>>,
     /// When objects must be called again.
@@ -109,6 +109,8 @@ struct Call {
     name: String,
     hangs: bool,
     deleting: bool,
+    /// Whether nothing but a time that was asked for brought it.
+    retriggered: bool,
 }
 
 /// Whose run: kind, namespace, name.
@@ -209,10 +211,11 @@ impl Oracle {
             name: text(&metadata["name"]),
             hangs,
             deleting: request["deleting"] == true,
+            retriggered: request["reason"] == "retrigger",
         };
         let what = format!("call of {} begins: {}", call.name, text(&request["reason"]));
         self.trace.note(&self.who, what);
-        inner.begin(call, request["reason"] == "retrigger", self.clock.elapsed())
+        inner.begin(call, self.clock.elapsed())
     }
 
     /// The hook has done its work, whether its client still waits or not.
@@ -225,7 +228,8 @@ impl Oracle {
         };
         self.trace
             .note(&self.who, format!("call of {} ends", call.name));
-        inner.ended.insert(call.uid.clone(), now);
+        let end = (now, call.retriggered);
+        inner.ended.insert(call.uid.clone(), end);
         if answer.is_null() {
             return;
         }
@@ -296,17 +300,23 @@ impl Inner {
     }
 
     /// R9b and the floor of R12b.
-    fn begin(&mut self, call: Call, retriggered: bool, now: Duration) -> u64 {
+    fn begin(&mut self, call: Call, now: Duration) -> u64 {
         let (until, name) = (now.saturating_sub(self.bounds.hearing), &call.name);
         let mut others = self.calls.values().filter(|other| !other.hangs);
         let overlapping = others
             .find(|other| other.uid == call.uid || self.log.related(&call.uid, &other.uid, until));
         let mut broken = overlapping.map(|other| {
+            let same = if other.uid == call.uid {
+                "the same object"
+            } else {
+                "a relative"
+            };
             let other = &other.name;
-            format!("R9b: {name} is called while a call of {other} has not ended")
+            format!("R9b: {name} is called while a call of {other}, {same}, has not ended")
         });
-        let early = |ended: &Duration| now < *ended + FLOOR;
-        if retriggered && self.ended.get(&call.uid).is_some_and(early) {
+        // A time that is past is honoured at once, but not twice in a row.
+        let early = |(ended, again): &(Duration, bool)| *again && now < *ended + FLOOR;
+        if call.retriggered && self.ended.get(&call.uid).is_some_and(early) {
             broken = broken.or(Some(format!("R12b: {name} is called again at once")));
         }
         if self.due.get(&call.uid).is_some_and(|due| *due <= now) {
