@@ -227,10 +227,11 @@ impl<K: ObjectKey> Scheduler<K> {
     }
 
     pub(crate) fn renamed(&mut self, from: &K, sight: &Sight<K>) {
-        let old = self.graph.find(from);
-        let old = old.filter(|node| self.object(*node).exists());
+        let found = self.graph.find(from);
+        let old = found.filter(|node| self.object(*node).exists());
         let mut former = from.clone();
-        let mut flying = None;
+        // The removal of the former name may have been seen before; a run under it goes on all the same.
+        let mut flying = found.filter(|node| self.runs.contains_key(node));
         if let Some(old) = old {
             // A second rename before the first was carried out: the reconciler knows the first name,
             // unless the object has that one again and half of the first rename may be done.
@@ -238,10 +239,7 @@ impl<K: ObjectKey> Scheduler<K> {
                 Some(first) if first.name != sight.key || !first.tried => first.name,
                 Some(_) | None => former,
             };
-            flying = self.waiting.former_of.get(&old).copied();
-            if self.runs.contains_key(&old) {
-                flying = Some(old);
-            }
+            flying = flying.or_else(|| self.waiting.former_of.get(&old).copied());
             self.vanish(old);
             self.stop(old, Cause::Object(Touch::Renamed));
             self.flow(old);
