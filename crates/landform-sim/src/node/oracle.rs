@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_engine::{Phase, RunId, RunResult, TraceEntry, TraceEvent};
+use landform_engine::{Phase, Reason, RunId, RunResult, TraceEntry, TraceEvent};
 use parking_lot::Mutex;
 
 use super::Spec;
@@ -28,6 +28,8 @@ pub struct Oracle {
 struct Inner {
     nodes: BTreeMap<String, Node>,
     runs: BTreeMap<RunId, Run>,
+    /// Those whose last delete or rename was tried to its end: further runs of it hold back no others (R8b).
+    tried: BTreeSet<String>,
     /// When something was last heard: whatever changes later is another step of the machine.
     heard_at: std::time::Duration,
     started: u64,
@@ -98,6 +100,7 @@ impl Oracle {
         let mut inner = self.inner.lock();
         inner.runs.clear();
         inner.nodes.clear();
+        inner.tried.clear();
     }
 
     /// The machine is told of an object.
@@ -130,11 +133,18 @@ impl Oracle {
                     run.cancelled = true;
                 }
             }
-            TraceEvent::Finished { run, .. } => {
+            TraceEvent::Finished { run, result, .. } => {
                 inner.runs.remove(run);
+                if *result != RunResult::Cancelled {
+                    inner.tried.insert(name);
+                }
             }
             TraceEvent::Gone => {
                 inner.nodes.remove(&name);
+                inner.tried.remove(&name);
+            }
+            TraceEvent::Queued(Reason::Marked | Reason::Renamed) => {
+                inner.tried.remove(&name);
             }
             TraceEvent::Queued(_) | TraceEvent::Cyclic(_) | TraceEvent::CycleBroken => {}
         }
@@ -176,7 +186,7 @@ impl Inner {
         let early = self
             .runs
             .values()
-            .find(|run| !run.cancelled && run.phase < phase);
+            .find(|run| !run.cancelled && run.phase < phase && !self.tried.contains(&run.name));
         if let Some(earlier) = early {
             let what = format!("R8: {name} runs while {} has not finished", earlier.name);
             self.break_rule(what);
