@@ -141,7 +141,6 @@ impl Oracle {
             }
             TraceEvent::Gone => {
                 inner.nodes.remove(&name);
-                inner.tried.remove(&name);
             }
             TraceEvent::Queued(Reason::Marked | Reason::Renamed) => {
                 inner.tried.remove(&name);
