@@ -15,6 +15,22 @@ pub const LABEL_NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// On an object that has another name than before: the former one. Whoever renames an object sets it; the
 /// engine removes it when the object's reconciler has succeeded under the new name (R2, R8).
 pub const ANNOTATION_RENAMED_FROM: &str = "landform.dev/renamed-from";
+/// On an object that was renamed: its uid and the name before, as [`former_name_note`] writes them. The API sets it
+/// with the rename, and nothing removes it: it tells a rename that was carried out from one that is only asked
+/// for, and an object that was renamed from a copy of its manifest, which has another uid (R15b).
+pub const ANNOTATION_FORMER_NAME: &str = "landform.dev/former-name";
 /// When an object's reconciler wants to be called again. Kept on the object so that a restart doesn't
 /// forget it (R12).
 pub const ANNOTATION_RETRIGGER_AT: &str = "landform.dev/retrigger-at";
+
+/// What [`ANNOTATION_FORMER_NAME`] says of an object that had this name.
+#[must_use]
+pub fn former_name_note(uid: &str, name: &str) -> String {
+    format!("{uid}/{name}")
+}
+
+/// The name that an object had before its last rename, if its note is about this very object.
+#[must_use]
+pub fn former_name<'a>(note: &'a str, uid: &str) -> Option<&'a str> {
+    note.strip_prefix(uid)?.strip_prefix('/')
+}

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
+use landform_api::keys::{
+    ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT, former_name,
+};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::{Event, Role, Sight, Version};
 use tokio::sync::watch;
@@ -426,7 +428,9 @@ impl Driver {
             }
             let sight = self.sight(key, &object, &refs);
             match (former, how) {
-                (Some(from), _) => renamed.push(Event::Renamed { from, sight }),
+                (Some((from, taken)), _) => {
+                    renamed.push(Event::Renamed { from, taken, sight });
+                }
                 (None, How::Listed) => listed.push(sight),
                 (None, How::Watched) => self.events.push(Event::Seen(sight)),
             }
@@ -522,8 +526,9 @@ impl Driver {
         }
     }
 
-    /// The name that an object had before, if the machine doesn't know it under the present one.
-    fn former_name(&self, key: &Key, object: &DynamicObject) -> Option<Key> {
+    /// The name that an object had before, if the machine doesn't know it under the present one, and whether
+    /// another object has that name by now, as in swaps and chains of renames (R15b).
+    fn former_name(&self, key: &Key, object: &DynamicObject) -> Option<(Key, bool)> {
         let former = object.annotations().get(ANNOTATION_RENAMED_FROM)?;
         let kind = self.kinds.get(&*key.kind)?;
         kind.reconciler.as_ref()?;
@@ -531,10 +536,12 @@ impl Driver {
             return None;
         }
         let former = Key::new(key.kind.clone(), &key.namespace, former);
-        // Another object may live under that name: then it wasn't a rename, or not any more.
-        let occupied = kind.objects.get(&former);
-        let occupied =
-            occupied.is_some_and(|known| known.uid.as_deref() != object.metadata.uid.as_deref());
-        (!occupied).then_some(former)
+        let uid = object.metadata.uid.as_deref();
+        let known = kind.objects.get(&former);
+        let taken = known.is_some_and(|known| known.uid.as_deref() != uid);
+        // A copy of a renamed object's manifest says so too, and was never renamed.
+        let note = object.annotations().get(ANNOTATION_FORMER_NAME);
+        let renamed = note.is_some_and(|note| former_name(note, uid.unwrap_or_default()).is_some());
+        (!taken || renamed).then_some((former, taken))
     }
 }

@@ -3,13 +3,14 @@
 //! One transaction removes the object under its former name, puts it under the new one with the same uid,
 //! status and all else, and puts the new name into the owner references of what it owns. A watch shows the
 //! former name deleted and the new one added, at one revision. The annotation `landform.dev/renamed-from` tells
-//! the object's reconciler; the engine removes it when that has succeeded.
+//! the object's reconciler; the engine removes it when that has succeeded. `landform.dev/former-name` stays: it
+//! proves that this very object had that name.
 //!
 //! Names that other rules hang on can't change: those of namespaces, and those of definitions, which follow from
 //! their spec.
 
 use http::{Method, Response, StatusCode};
-use landform_api::keys::ANNOTATION_RENAMED_FROM;
+use landform_api::keys::{ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, former_name_note};
 use landform_store::{Compare, Key, Op, RangeQuery, Revision, Txn, TxnOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -193,6 +194,7 @@ fn where_owned(owner: &Place, resource: &Resource) -> Option<String> {
 /// before that one.
 fn renamed(old: &Object, from: &str, to: &str) -> Object {
     let mut object = old.clone();
+    let note = former_name_note(meta::uid(old), from);
     meta::set_text(&mut object, "name", to);
     let annotations = meta::metadata_mut(&mut object)
         .entry("annotations")
@@ -204,6 +206,7 @@ fn renamed(old: &Object, from: &str, to: &str) -> Object {
         let former = untold.filter(|untold| *untold != to).unwrap_or(from);
         let former = former.to_owned();
         annotations.insert(ANNOTATION_RENAMED_FROM.to_owned(), former.into());
+        annotations.insert(ANNOTATION_FORMER_NAME.to_owned(), note.into());
     }
     object
 }
