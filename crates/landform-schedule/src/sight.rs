@@ -226,8 +226,8 @@ impl<K: ObjectKey> Scheduler<K> {
         self.trigger_dependents(node);
     }
 
-    pub(crate) fn renamed(&mut self, from: &K, sight: &Sight<K>) {
-        let old = self.graph.find(from);
+    pub(crate) fn renamed(&mut self, from: &K, taken: bool, sight: &Sight<K>) {
+        let old = self.graph.find(from).filter(|_| !taken);
         let old = old.filter(|node| self.object(*node).exists());
         let mut former = from.clone();
         let mut flying = None;
