@@ -25,3 +25,19 @@ pub const ANNOTATION_RETRIGGER_AT: &str = "landform.dev/retrigger-at";
 /// On an object whose last run failed, or that is in a cycle of references, and whose kind has no conditions: the
 /// error. The engine removes it when the object is well again (R7b).
 pub const ANNOTATION_ERROR: &str = "landform.dev/error";
+/// On an object that was renamed: its uid and the name before, as [`former_name_note`] writes them. The API sets it
+/// with the rename, and nothing removes it: it tells a rename that was carried out from one that is only asked
+/// for, and an object that was renamed from a copy of its manifest, which has another uid (R15b).
+pub const ANNOTATION_FORMER_NAME: &str = "landform.dev/former-name";
+
+/// What [`ANNOTATION_FORMER_NAME`] says of an object that had this name.
+#[must_use]
+pub fn former_name_note(uid: &str, name: &str) -> String {
+    format!("{uid}/{name}")
+}
+
+/// The name that an object had before its last rename, if its note is about this very object.
+#[must_use]
+pub fn former_name<'a>(note: &'a str, uid: &str) -> Option<&'a str> {
+    note.strip_prefix(uid)?.strip_prefix('/')
+}

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::keys::{ANNOTATION_ERROR, ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
+use landform_api::keys::{
+    ANNOTATION_ERROR, ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT,
+    former_name,
+};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::{Event, Order, Role, Sight, Version};
 use tokio::sync::watch;
@@ -14,7 +17,7 @@ use crate::driver::Driver;
 use crate::key::Key;
 use crate::kinds::{Kind, Known, Reading, Task, group_kind, guarded, version_of};
 use crate::message::SourceEvent;
-use crate::reconciler::{self, Reconciler, Ref, Related};
+use crate::reconciler::{Reconciler, Ref, Related};
 use crate::source::Source;
 use crate::trace::TraceEvent;
 
@@ -426,7 +429,9 @@ impl Driver {
             }
             let sight = self.sight(key, &object, &refs);
             match (former, how) {
-                (Some(from), _) => renamed.push(Event::Renamed { from, sight }),
+                (Some((from, taken)), _) => {
+                    renamed.push(Event::Renamed { from, taken, sight });
+                }
                 (None, How::Listed) => listed.push(sight),
                 (None, How::Watched) => self.events.push(Event::Seen(sight)),
             }
@@ -527,39 +532,9 @@ impl Driver {
         }
     }
 
-    /// Among whom an object's deletes and renames go first (R8b).
-    fn order(&self, key: &Key, object: &DynamicObject, order: reconciler::Order) -> Order<Key> {
-        match order {
-            reconciler::Order::Strict => Order::Strict,
-            reconciler::Order::Free => Order::Free,
-            reconciler::Order::Related => Order::Related {
-                owners: self.owners(key, object),
-                names: self.provisions.names(key),
-            },
-        }
-    }
-
-    /// The objects that own an object and that the machine knows.
-    fn owners(&self, key: &Key, object: &DynamicObject) -> Vec<Key> {
-        let references = object.metadata.owner_references.iter().flatten();
-        let owners = references.filter_map(|owner| {
-            let (group, _) = landform_api::kind::split_api_version(&owner.api_version)?;
-            let kind = GroupKind {
-                group: group.to_owned(),
-                kind: owner.kind.clone(),
-            };
-            let followed = self.kinds.get(&kind)?;
-            followed.reconciler.as_ref()?;
-            let resource = self.resources.of(&kind);
-            let namespaced = resource.is_none_or(|found| found.namespaced);
-            let namespace = if namespaced { &*key.namespace } else { "" };
-            Some(Key::new(followed.key.clone(), namespace, &owner.name))
-        });
-        owners.collect()
-    }
-
-    /// The name that an object had before, if the machine doesn't know it under the present one.
-    fn former_name(&self, key: &Key, object: &DynamicObject) -> Option<Key> {
+    /// The name that an object had before, if the machine doesn't know it under the present one, and whether
+    /// another object has that name by now, as in swaps and chains of renames (R15b).
+    fn former_name(&self, key: &Key, object: &DynamicObject) -> Option<(Key, bool)> {
         let former = object.annotations().get(ANNOTATION_RENAMED_FROM)?;
         let kind = self.kinds.get(&*key.kind)?;
         kind.reconciler.as_ref()?;
@@ -567,10 +542,12 @@ impl Driver {
             return None;
         }
         let former = Key::new(key.kind.clone(), &key.namespace, former);
-        // Another object may live under that name: then it wasn't a rename, or not any more.
-        let occupied = kind.objects.get(&former);
-        let occupied =
-            occupied.is_some_and(|known| known.uid.as_deref() != object.metadata.uid.as_deref());
-        (!occupied).then_some(former)
+        let uid = object.metadata.uid.as_deref();
+        let known = kind.objects.get(&former);
+        let taken = known.is_some_and(|known| known.uid.as_deref() != uid);
+        // A copy of a renamed object's manifest says so too, and was never renamed.
+        let note = object.annotations().get(ANNOTATION_FORMER_NAME);
+        let renamed = note.is_some_and(|note| former_name(note, uid.unwrap_or_default()).is_some());
+        (!taken || renamed).then_some((former, taken))
     }
 }

@@ -48,6 +48,7 @@ mod read;
 mod reconciler;
 mod recorder;
 mod references;
+mod relatives;
 mod resources;
 mod run;
 mod runs;

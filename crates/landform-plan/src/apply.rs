@@ -2,12 +2,14 @@
 //!
 //! One function, [`make`], is all that the rest of the crate knows.
 
+use std::collections::BTreeMap;
+
 use kube::Client;
 use landform_api::GroupVersionKind;
 use landform_api::kind::split_api_version;
 use landform_api::project::ANNOTATION_APPLIED;
-use landform_project::ObjectId;
 use landform_project::apply::{self, Kinds, Marks, Served};
+use landform_project::{ObjectId, rename_steps};
 use serde_json::Value;
 
 use crate::question::{Named, Question, Rename};
@@ -31,8 +33,8 @@ pub async fn make(client: &Client, question: &Question) -> Vec<Refused> {
             refused.push(Refused { object, message });
         }
     };
-    for wanted in &question.rename {
-        note(&wanted.object, rename(client, &kinds, wanted).await);
+    for (object, result) in rename_all(client, &kinds, &question.rename).await {
+        note(&object, result);
     }
     let mut objects: Vec<_> = question.objects.iter().collect();
     objects.sort_by_key(|object| rank(object));
@@ -96,14 +98,47 @@ async fn delete(client: &Client, kinds: &Kinds, name: &Named) -> Result<(), Stri
     deleted.map_err(|error| error.to_string())
 }
 
-async fn rename(client: &Client, kinds: &Kinds, wanted: &Rename) -> Result<(), String> {
-    let (served, from) = place(client, kinds, &wanted.object).await?;
-    let to = ObjectId {
-        name: wanted.to.clone(),
-        ..from.clone()
-    };
-    let renamed = apply::rename(client, &served, &from, &to).await;
-    renamed.map(drop).map_err(|error| error.to_string())
+/// Renames objects as a project does: in chains and swaps, what is in the way goes first.
+async fn rename_all(
+    client: &Client,
+    kinds: &Kinds,
+    wanted: &[Rename],
+) -> Vec<(Named, Result<(), String>)> {
+    let mut results = Vec::new();
+    let mut places = BTreeMap::new();
+    let mut renames = BTreeMap::new();
+    for Rename { object, to } in wanted {
+        match place(client, kinds, object).await {
+            Ok((served, from)) => {
+                let to = ObjectId {
+                    name: to.clone(),
+                    ..from.clone()
+                };
+                let kind = (from.group.clone(), from.kind.clone());
+                places.insert(kind, (served, object.clone()));
+                renames.insert(from, to);
+            }
+            Err(message) => results.push((object.clone(), Err(message))),
+        }
+    }
+    for part in rename_steps(&renames) {
+        for (from, to) in part {
+            let kind = (from.group.clone(), from.kind.clone());
+            let Some((served, object)) = places.get(&kind) else {
+                continue;
+            };
+            if let Err(error) = apply::rename(client, served, &from, &to, None).await {
+                let object = Named {
+                    namespace: from.namespace.clone().unwrap_or_default(),
+                    name: from.name.clone(),
+                    ..object.clone()
+                };
+                results.push((object, Err(error.to_string())));
+                break;
+            }
+        }
+    }
+    results
 }
 
 /// Where an object is.

@@ -52,7 +52,6 @@ fn open(directory: &Path) -> io::Result<File> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 mod tests {
     use super::*;
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::apply::{self, ApplyError, Outcome, Served};
 use crate::decide::{Decision, Live, rank};
 use crate::object::{ObjectId, Wanted};
+use crate::renames::steps;
 use crate::state::State;
 
 /// So many objects are written at once.
@@ -46,38 +47,76 @@ pub(crate) struct Acting<'a> {
 }
 
 impl Acting<'_> {
-    /// Gives objects their new names.
+    /// Gives objects their new names. What a failed step is in the way of is left as it is.
     pub(crate) async fn rename(
         &self,
         decision: &Decision,
         report: &mut Report,
     ) -> Result<(), Failure> {
-        for (from, to) in &decision.renames {
-            self.go_on()?;
-            let (Some(wanted), Some(served)) = (self.wanted.get(to), self.served_of(to)) else {
-                continue;
-            };
-            // The watch may show that the old name is gone before the answer is here.
-            let known = self.state.memory.lock().live.remove(from);
-            let said = self.state.memory.lock().said.remove(from);
-            match apply::rename(&self.client, served, from, to).await {
-                Ok(renamed) => {
-                    self.remember(to, wanted, &renamed, false);
-                    report.renamed.push((from.clone(), to.clone()));
-                    self.bring(to, report).await?;
+        let formers: BTreeMap<_, _> = decision
+            .renames
+            .iter()
+            .map(|(from, to)| (to, from))
+            .collect();
+        for part in steps(&decision.renames) {
+            let mut renamed = Vec::new();
+            for (from, to) in &part {
+                if !self.rename_one(from, to, report).await? {
+                    break;
                 }
-                Err(error) => {
-                    let mut memory = self.state.memory.lock();
-                    if error != ApplyError::Gone(from.to_string()) {
-                        memory.live.extend(known.map(|known| (from.clone(), known)));
-                        memory.said.extend(said.map(|said| (from.clone(), said)));
-                    }
-                    drop(memory);
-                    note(report, to, wanted, error);
-                }
+                renamed.extend(
+                    formers
+                        .get(to)
+                        .map(|former| ((*former).clone(), to.clone())),
+                );
             }
+            // Only now: a failed step leaves an object of another name where this one belongs.
+            for (_, to) in &renamed {
+                self.bring(to, report).await?;
+            }
+            report.renamed.append(&mut renamed);
         }
         Ok(())
+    }
+
+    /// One step of a rename. Returns whether it was made.
+    async fn rename_one(
+        &self,
+        from: &ObjectId,
+        to: &ObjectId,
+        report: &mut Report,
+    ) -> Result<bool, Failure> {
+        self.go_on()?;
+        let kind = (to.group.clone(), to.kind.clone());
+        let Some(served) = self.served_of(to).or_else(|| self.live_kinds.get(&kind)) else {
+            return Ok(false);
+        };
+        // The watch may show that the old name is gone before the answer is here.
+        let known = self.state.memory.lock().live.remove(from);
+        let said = self.state.memory.lock().said.remove(from);
+        let uid = known.as_ref().map(|known| known.uid.as_str());
+        match apply::rename(&self.client, served, from, to, uid).await {
+            Ok(renamed) => {
+                let mut memory = self.state.memory.lock();
+                let file = known.map(|known| known.file).unwrap_or_default();
+                memory.live.insert(to.clone(), Live::of(&renamed, &file));
+                memory.said.extend(said.map(|said| (to.clone(), said)));
+                Ok(true)
+            }
+            Err(error) => {
+                let mut memory = self.state.memory.lock();
+                if error != ApplyError::Gone(from.to_string()) {
+                    memory.live.extend(known.map(|known| (from.clone(), known)));
+                    memory.said.extend(said.map(|said| (from.clone(), said)));
+                }
+                drop(memory);
+                match self.wanted.get(to) {
+                    Some(wanted) => note(report, to, wanted, error),
+                    None => report.transient = Some(format!("{from}: {error}")),
+                }
+                Ok(false)
+            }
+        }
     }
 
     /// Creates and changes objects of these ranks, those of lower ranks first.
@@ -139,7 +178,7 @@ impl Acting<'_> {
                     Outcome::Changed { .. } => report.changed += 1,
                     Outcome::Unchanged(_) => {}
                 }
-                self.remember(id, wanted, outcome.live(), true);
+                self.remember(id, wanted, outcome.live());
             }
             Err(error) => note(report, id, wanted, error),
         }
@@ -211,24 +250,16 @@ impl Acting<'_> {
         self.served.get(&wanted.kind)
     }
 
-    fn remember(&self, id: &ObjectId, wanted: &Wanted, live: &Value, applied: bool) {
+    fn remember(&self, id: &ObjectId, wanted: &Wanted, live: &Value) {
         let mut memory = self.state.memory.lock();
-        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
-        let known = Live {
-            uid: uid.to_owned(),
-            file: wanted.file.clone(),
-            deleting: live["metadata"].get("deletionTimestamp").is_some(),
-            object: None,
-        };
+        let known = Live::of(live, &wanted.file);
         // One that only has to be there, and is somebody else's, is none of the project's.
         let label = landform_api::project::LABEL_PROJECT;
         let ours = &wanted.object["metadata"]["labels"][label];
         if live["metadata"]["labels"][label] == *ours {
             memory.live.insert(id.clone(), known);
         }
-        if applied {
-            memory.said.insert(id.clone(), Arc::clone(&wanted.object));
-        }
+        memory.said.insert(id.clone(), Arc::clone(&wanted.object));
     }
 
     /// Fails when the run was cancelled.

@@ -1,7 +1,7 @@
 //! What must be done so that a project's objects are as its files say. Pure.
 //!
 //! 1. What is there and wanted no more has vanished, unless its file could not be read.
-//! 2. One that vanished and one that appeared may be the same object with another name.
+//! 2. What is there under one name and wanted under another may be the same object (`renames`).
 //! 3. What is wanted and differs is applied.
 //! 4. What vanished is deleted: not at once, not too much, and what others may need last.
 
@@ -15,9 +15,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::apply::{Difference, difference};
 use crate::object::{ObjectId, Wanted};
+use crate::renames;
 
-/// An object must be missing for so long until that is believed: editors write files in several steps.
-pub const GRACE_MS: u64 = 120;
 /// In a project with so many objects, deleting more than half of them needs consent.
 pub const LARGE: usize = 8;
 /// So many held deletions are named.
@@ -32,6 +31,8 @@ pub struct Live {
     pub file: String,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// The name that it had before it was last renamed.
+    pub former: Option<String>,
     /// The object itself, when it was just read.
     pub object: Option<Arc<Value>>,
 }
@@ -48,6 +49,8 @@ pub struct Observed<'a> {
     pub is_unsure: &'a dyn Fn(&str) -> bool,
     /// When objects were first missed.
     pub missed: &'a BTreeMap<ObjectId, u64>,
+    /// An object must be missing for this long until it is deleted.
+    pub grace_ms: u64,
     /// The deletions that somebody has agreed to.
     pub approved: Option<&'a str>,
     /// The uids of objects whose deletion was agreed to before.
@@ -59,8 +62,8 @@ pub struct Observed<'a> {
 /// What must be done, in this order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
-    /// Objects that get another name: from, to.
-    pub renames: Vec<(ObjectId, ObjectId)>,
+    /// Objects that get another name: from, to. [`renames::steps`] has the order.
+    pub renames: BTreeMap<ObjectId, ObjectId>,
     /// Objects that are created or changed; definitions and namespaces first.
     pub applies: Vec<ObjectId>,
     /// Objects that are deleted, with their uids.
@@ -75,18 +78,25 @@ pub struct Decision {
     pub waiting: Vec<ObjectId>,
     /// When objects were first missed.
     pub missed: BTreeMap<ObjectId, u64>,
-    /// When to look again whether they are still missing.
+    /// Objects that are missing and kept for now, with the time until which they are kept (R15b).
+    pub missing: BTreeMap<ObjectId, u64>,
+    /// When the first of these times is over.
     pub look_again_at: Option<u64>,
 }
 
 /// Decides.
 #[must_use]
 pub fn decide(observed: &Observed<'_>) -> Decision {
-    let mut decision = Decision::default();
+    let unchanged = unchanged(observed);
+    let found = renames::find(observed, &unchanged);
+    let mut decision = Decision {
+        renames: found.renames,
+        problems: found.problems,
+        ..Decision::default()
+    };
     let mut vanished = vanished(observed);
-    let mut settled = rename_as_told(observed, &mut vanished, &mut decision);
-    rename_as_found(observed, &mut vanished, &mut settled, &mut decision);
-    apply(observed, &settled, &mut decision);
+    vanished.retain(|id| !decision.renames.contains_key(id) && !found.kept.contains(id));
+    apply(observed, &unchanged, &mut decision);
     delete(observed, &vanished, &mut decision);
     decision
 }
@@ -100,98 +110,26 @@ fn vanished(observed: &Observed<'_>) -> BTreeSet<ObjectId> {
     gone.map(|(id, _)| id.clone()).collect()
 }
 
-/// Names that files say. Returns the wanted objects that need nothing else.
-fn rename_as_told(
-    observed: &Observed<'_>,
-    vanished: &mut BTreeSet<ObjectId>,
-    decision: &mut Decision,
-) -> BTreeSet<ObjectId> {
-    let mut settled = BTreeSet::new();
-    for (to, wanted) in observed.wanted {
-        let Some(former) = &wanted.renamed_from else {
-            continue;
-        };
-        let from = ObjectId {
-            name: former.clone(),
-            ..to.clone()
-        };
-        if !vanished.contains(&from) {
-            continue;
-        }
-        vanished.remove(&from);
-        settled.insert(to.clone());
-        if observed.live.contains_key(to) {
-            let message = format!(
-                "{from} can't be renamed: {to} already exists. Choose another name, or remove that object first"
-            );
-            decision.problems.push((to.clone(), message));
-        } else {
-            decision.renames.push((from, to.clone()));
-        }
-    }
-    settled
+/// What is there as its file says.
+fn unchanged<'a>(observed: &Observed<'a>) -> BTreeSet<&'a ObjectId> {
+    let wanted = observed.wanted.iter();
+    let same = wanted.filter(|(id, wanted)| {
+        observed
+            .live
+            .get(id)
+            .is_some_and(|live| match &live.object {
+                Some(live) => difference(&wanted.object, Some(live)) == Difference::Same,
+                None => observed.said.get(id) == Some(&wanted.object),
+            })
+    });
+    same.map(|(id, _)| id).collect()
 }
 
-/// In one file, one object vanished and one appeared, and they differ in nothing but the name.
-fn rename_as_found(
-    observed: &Observed<'_>,
-    vanished: &mut BTreeSet<ObjectId>,
-    settled: &mut BTreeSet<ObjectId>,
-    decision: &mut Decision,
-) {
-    let place = |file: &'_ str, id: &'_ ObjectId| {
-        (
-            file.to_owned(),
-            id.group.clone(),
-            id.kind.clone(),
-            id.namespace.clone(),
-        )
+fn apply(observed: &Observed<'_>, unchanged: &BTreeSet<&ObjectId>, decision: &mut Decision) {
+    let settled: BTreeSet<ObjectId> = {
+        let wrong = decision.problems.iter().map(|(id, _)| id);
+        decision.renames.values().chain(wrong).cloned().collect()
     };
-    let mut left: BTreeMap<_, Vec<ObjectId>> = BTreeMap::new();
-    for id in vanished.iter() {
-        if let Some(live) = observed.live.get(id) {
-            left.entry(place(&live.file, id))
-                .or_default()
-                .push(id.clone());
-        }
-    }
-    let mut came: BTreeMap<_, Vec<&ObjectId>> = BTreeMap::new();
-    for (id, wanted) in observed.wanted {
-        if !observed.live.contains_key(id) && !settled.contains(id) {
-            came.entry(place(&wanted.file, id)).or_default().push(id);
-        }
-    }
-    for (place, left) in left {
-        let came = came.get(&place).map(Vec::as_slice);
-        let ([from], Some([to])) = (left.as_slice(), came) else {
-            continue;
-        };
-        // The names of namespaces and definitions are what they are.
-        if rank(from) > 1 && same_but_name(observed, from, to) {
-            vanished.remove(from);
-            settled.insert((*to).clone());
-            decision.renames.push((from.clone(), (*to).clone()));
-        }
-    }
-}
-
-fn same_but_name(observed: &Observed<'_>, from: &ObjectId, to: &ObjectId) -> bool {
-    let Some(wanted) = observed.wanted.get(to) else {
-        return false;
-    };
-    let mut wanted = (*wanted.object).clone();
-    wanted["metadata"]["name"] = Value::String(from.name.clone());
-    if let Some(said) = observed.said.get(from) {
-        return **said == wanted;
-    }
-    let live = observed
-        .live
-        .get(from)
-        .and_then(|live| live.object.as_deref());
-    live.is_some_and(|live| difference(&wanted, Some(live)) == Difference::Same)
-}
-
-fn apply(observed: &Observed<'_>, settled: &BTreeSet<ObjectId>, decision: &mut Decision) {
     for (id, wanted) in observed.wanted {
         if settled.contains(id) {
             continue;
@@ -213,11 +151,7 @@ fn apply(observed: &Observed<'_>, settled: &BTreeSet<ObjectId>, decision: &mut D
             decision.problems.push((id.clone(), message));
             continue;
         }
-        let same = match &live.object {
-            Some(live) => difference(&wanted.object, Some(live)) == Difference::Same,
-            None => observed.said.get(id) == Some(&wanted.object),
-        };
-        if !same {
+        if !unchanged.contains(id) {
             decision.applies.push(id.clone());
         }
     }
@@ -237,8 +171,9 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
     for id in vanished {
         let since = observed.missed.get(id).copied().unwrap_or(now);
         decision.missed.insert(id.clone(), since);
-        let sure_at = since.saturating_add(GRACE_MS);
+        let sure_at = since.saturating_add(observed.grace_ms);
         if sure_at > now {
+            decision.missing.insert(id.clone(), sure_at);
             let at = decision.look_again_at.unwrap_or(u64::MAX);
             decision.look_again_at = Some(at.min(sure_at));
         } else if let Some(live) = observed.live.get(id) {

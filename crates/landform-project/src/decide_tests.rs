@@ -5,6 +5,8 @@ use crate::apply::{Marks, prepare};
 use landform_api::GroupVersionKind;
 use serde_json::json;
 
+const GRACE_MS: u64 = 120;
+
 fn id(name: &str) -> ObjectId {
     ObjectId {
         group: String::new(),
@@ -35,7 +37,7 @@ fn wanted(file: &str, name: &str, data: &str) -> (ObjectId, Wanted) {
     (id(name), wanted)
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Scene {
     wanted: BTreeMap<ObjectId, Wanted>,
     live: BTreeMap<ObjectId, Live>,
@@ -59,10 +61,22 @@ impl Scene {
             Live {
                 uid: format!("uid-{name}"),
                 file: file.into(),
-                deleting: false,
                 object: Some(wanted.object),
+                ..Live::default()
             },
         );
+        self
+    }
+
+    /// A file tells the former name.
+    fn told(mut self, name: &str, former: &str) -> Self {
+        self.wanted.get_mut(&id(name)).unwrap().renamed_from = Some(former.into());
+        self
+    }
+
+    /// It was renamed before.
+    fn was(mut self, name: &str, former: &str) -> Self {
+        self.live.get_mut(&id(name)).unwrap().former = Some(former.into());
         self
     }
 
@@ -92,6 +106,7 @@ impl Scene {
             said: &self.said,
             is_unsure: &|file| self.unsure.iter().any(|unsure| unsure == file),
             missed: &missed,
+            grace_ms: GRACE_MS,
             approved: self.approved.as_deref(),
             agreed: &BTreeSet::new(),
             now_ms: 1_000,
@@ -133,17 +148,12 @@ fn summary(decision: &Decision) -> String {
 #[test]
 fn r15_what_must_be_done_follows_from_files_and_objects() {
     let scene = Scene::default;
-    let mut told = scene()
-        .has("f", "a", "1")
-        .has("f", "b", "2")
+    let both = || scene().has("f", "a", "1").has("g", "b", "2");
+    let told = both()
         .wants("f", "c", "9")
-        .wants("f", "b", "2");
-    told.wanted.get_mut(&id("c")).unwrap().renamed_from = Some("a".into());
-    let mut onto = scene()
-        .has("f", "a", "1")
-        .has("g", "b", "2")
+        .told("c", "a")
         .wants("g", "b", "2");
-    onto.wanted.get_mut(&id("b")).unwrap().renamed_from = Some("a".into());
+    let onto = both().wants("g", "b", "2").told("b", "a");
     let table = [
         (
             "nothing to do",
@@ -185,7 +195,7 @@ fn r15_what_must_be_done_follows_from_files_and_objects() {
         (
             "in another file",
             scene().has("f", "a", "1").wants("g", "b", "1"),
-            "apply b, delete a",
+            "rename a b",
         ),
         (
             "which one?",
@@ -214,6 +224,259 @@ fn r15_what_must_be_done_follows_from_files_and_objects() {
 }
 
 #[test]
+fn r15b_renames_are_found_across_files_in_chains_and_in_swaps() {
+    let scene = Scene::default;
+    let chain = || scene().has("f", "a", "1").has("g", "b", "2");
+    let table = [
+        (
+            "a chain in two files",
+            chain().wants("f", "b", "1").wants("g", "c", "2"),
+            "rename a b, rename b c",
+        ),
+        (
+            "a chain, and the files renamed too",
+            chain().wants("h", "b", "1").wants("i", "c", "2"),
+            "rename a b, rename b c",
+        ),
+        (
+            "a chain in one file",
+            scene()
+                .has("f", "a", "1")
+                .has("f", "b", "2")
+                .wants("f", "b", "1")
+                .wants("f", "c", "2"),
+            "rename a b, rename b c",
+        ),
+        (
+            "a swap of names",
+            chain().wants("f", "b", "1").wants("g", "a", "2"),
+            "rename a b, rename b a",
+        ),
+        (
+            "a swap in one file",
+            scene()
+                .has("f", "a", "1")
+                .has("f", "b", "2")
+                .wants("f", "b", "1")
+                .wants("f", "a", "2"),
+            "rename a b, rename b a",
+        ),
+        (
+            "a swap of contents",
+            chain().wants("f", "a", "2").wants("g", "b", "1"),
+            "apply a, apply b",
+        ),
+        (
+            "a swap of files",
+            chain().wants("g", "a", "1").wants("f", "b", "2"),
+            "apply b, apply a",
+        ),
+        (
+            "three in a circle",
+            chain()
+                .has("h", "c", "3")
+                .wants("f", "b", "1")
+                .wants("g", "c", "2")
+                .wants("h", "a", "3"),
+            "rename a b, rename b c, rename c a",
+        ),
+        (
+            "two in one save",
+            scene()
+                .has("f", "a", "1")
+                .has("f", "b", "2")
+                .wants("f", "c", "1")
+                .wants("f", "d", "2"),
+            "rename a c, rename b d",
+        ),
+        (
+            "two alike, told apart by their files",
+            scene()
+                .has("f", "a", "1")
+                .has("g", "b", "1")
+                .wants("f", "c", "1")
+                .wants("g", "d", "1"),
+            "rename a c, rename b d",
+        ),
+        (
+            "two alike in one file",
+            scene()
+                .has("f", "a", "1")
+                .has("f", "b", "1")
+                .wants("f", "c", "1")
+                .wants("f", "d", "1"),
+            "apply c, apply d, delete a, delete b",
+        ),
+        (
+            "a copy whose original is edited",
+            scene()
+                .has("f", "a", "1")
+                .wants("f", "a", "2")
+                .wants("g", "b", "1"),
+            "apply a, apply b",
+        ),
+        (
+            "an edited one is no source for what another one left",
+            chain()
+                .has("h", "x", "1")
+                .wants("f", "a", "9")
+                .wants("g", "b", "2")
+                .wants("i", "y", "1"),
+            "rename x y, apply a",
+        ),
+        (
+            "a chain whose start is still wanted",
+            chain()
+                .wants("f", "a", "9")
+                .wants("f", "b", "1")
+                .wants("g", "c", "2"),
+            "apply a, apply b, apply c",
+        ),
+        (
+            "onto a name that stays",
+            chain().wants("f", "b", "1"),
+            "apply b, delete a",
+        ),
+        (
+            "a chain out of a file that can't be read",
+            chain()
+                .wants("h", "b", "1")
+                .wants("g", "c", "2")
+                .unsure("f"),
+            "apply c, apply b",
+        ),
+        (
+            "told in a chain",
+            chain()
+                .wants("f", "b", "8")
+                .told("b", "a")
+                .wants("g", "c", "9")
+                .told("c", "b"),
+            "rename a b, rename b c",
+        ),
+        (
+            "told and found in one chain",
+            chain()
+                .wants("f", "b", "8")
+                .told("b", "a")
+                .wants("g", "c", "2"),
+            "rename a b, rename b c",
+        ),
+        (
+            "told as a swap",
+            chain()
+                .wants("f", "b", "8")
+                .told("b", "a")
+                .wants("g", "a", "9")
+                .told("a", "b"),
+            "rename a b, rename b a",
+        ),
+        (
+            "a told swap that was carried out",
+            chain()
+                .was("b", "a")
+                .was("a", "b")
+                .wants("f", "b", "2")
+                .told("b", "a")
+                .wants("f", "a", "1")
+                .told("a", "b"),
+            "apply b",
+        ),
+        (
+            "half of it is known to be carried out",
+            chain()
+                .was("a", "b")
+                .wants("f", "b", "8")
+                .told("b", "a")
+                .wants("f", "a", "1")
+                .told("a", "b"),
+            "apply b",
+        ),
+        (
+            "told of a name that is still wanted",
+            chain()
+                .wants("f", "a", "1")
+                .wants("g", "b", "2")
+                .wants("h", "c", "1")
+                .told("c", "a"),
+            "apply c",
+        ),
+        (
+            "told by two",
+            chain()
+                .wants("f", "c", "8")
+                .told("c", "a")
+                .wants("g", "b", "2")
+                .wants("h", "d", "9")
+                .told("d", "a"),
+            "problem c, problem d",
+        ),
+    ];
+    for (what, scene, expected) in table {
+        assert_eq!(summary(&scene.decide()), expected, "{what}, read");
+        let scene = scene.remembered();
+        assert_eq!(summary(&scene.decide()), expected, "{what}, remembered");
+    }
+}
+
+#[test]
+fn r15b_a_crash_after_any_step_of_a_rename_leads_to_the_same_end() {
+    let scene = || {
+        Scene::default()
+            .has("f", "a", "1")
+            .has("g", "b", "2")
+            .has("h", "c", "3")
+    };
+    let chain = scene()
+        .wants("f", "b", "1")
+        .wants("g", "c", "2")
+        .wants("h", "d", "3");
+    let circle = scene()
+        .wants("f", "b", "1")
+        .wants("g", "c", "2")
+        .wants("h", "a", "3");
+    let told = scene()
+        .wants("f", "b", "7")
+        .told("b", "a")
+        .wants("g", "a", "8")
+        .told("a", "b")
+        .wants("h", "c", "3");
+    let ends = [
+        ("chain", chain, "b c d"),
+        ("circle", circle, "b c a"),
+        ("told", told, "b a c"),
+    ];
+    for (what, scene, names) in ends {
+        for crash_after in 0..=5 {
+            let mut scene = scene.clone();
+            // A run that ends after some steps, then runs that are not disturbed.
+            for most in [crash_after, usize::MAX, usize::MAX] {
+                let steps = crate::renames::steps(&scene.decide().renames);
+                for (from, to) in steps.into_iter().flatten().take(most) {
+                    let mut live = scene.live.remove(&from).unwrap();
+                    live.former = Some(from.name.clone());
+                    let object = live.object.as_mut().map(Arc::make_mut).unwrap();
+                    object["metadata"]["name"] = json!(to.name);
+                    assert_eq!(scene.live.insert(to, live), None, "{what}: a name is taken");
+                }
+            }
+            let by_uid: BTreeMap<_, _> = scene
+                .live
+                .iter()
+                .map(|(id, live)| (&live.uid, &id.name))
+                .collect();
+            let found: Vec<_> = by_uid.values().map(|name| name.as_str()).collect();
+            assert_eq!(
+                found.join(" "),
+                names,
+                "{what}, crash after {crash_after} steps"
+            );
+            assert!(scene.decide().renames.is_empty(), "{what}: renamed again");
+        }
+    }
+}
+
+#[test]
 fn r15_an_object_that_is_missing_for_a_moment_is_not_deleted() {
     let mut scene = Scene::default().has("f", "a", "1");
     scene.young = true;
@@ -221,6 +484,7 @@ fn r15_an_object_that_is_missing_for_a_moment_is_not_deleted() {
     assert_eq!(summary(&decision), "");
     assert_eq!(decision.look_again_at, Some(1_000 + GRACE_MS));
     assert_eq!(decision.missed[&id("a")], 1_000);
+    assert_eq!(decision.missing[&id("a")], 1_000 + GRACE_MS);
 }
 
 #[test]

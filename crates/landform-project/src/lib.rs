@@ -2,7 +2,7 @@
 //!
 //! In reading order: `scan` walks a directory, `settings` reads its `landform.yaml`, `parse` reads one file,
 //! `reader` puts these together and remembers what hasn't changed; `object` and `resolve` say which objects
-//! the files want; `decide` says what must be done, `preview` for those who only ask; `apply` does it to one object, on any Kubernetes API;
+//! the files want; `decide` with `renames` says what must be done, `preview` for those who only ask; `apply` does it to one object, on any Kubernetes API;
 //! `reconciler` with `act` puts a run together; `watch` wakes it when somebody saves a file.
 
 mod act;
@@ -19,6 +19,7 @@ mod projects;
 mod reader;
 mod reconciler;
 mod remove;
+mod renames;
 mod resolve;
 mod scan;
 pub mod settings;
@@ -31,6 +32,7 @@ pub use preview::{Preview, PreviewError, preview};
 pub use projects::Projects;
 pub use reader::{ReadProblem, Reader, Reading};
 pub use reconciler::ProjectReconciler;
+pub use renames::steps as rename_steps;
 pub use resolve::{Resolved, kinds, resolve};
 pub use scan::{Limits, ScanError};
 pub use settings::Settings;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::Request;
 use kube::Client;
+use landform_api::keys::{ANNOTATION_FORMER_NAME, former_name};
 use landform_api::project::{ANNOTATION_FILE, LABEL_PROJECT};
 use serde_json::{Value, json};
 
@@ -74,9 +75,7 @@ async fn list_kind(
 /// A label can be copied from one object to another; the file is noted only on what stands in one.
 fn ours(served: &Served, object: Value) -> Option<(ObjectId, Live)> {
     let metadata = &object["metadata"];
-    let file = metadata["annotations"][ANNOTATION_FILE]
-        .as_str()?
-        .to_owned();
+    let file = metadata["annotations"][ANNOTATION_FILE].as_str()?;
     let text = |field: &str| metadata[field].as_str().map(ToOwned::to_owned);
     let id = ObjectId {
         group: served.kind.group.clone(),
@@ -84,13 +83,27 @@ fn ours(served: &Served, object: Value) -> Option<(ObjectId, Live)> {
         namespace: text("namespace"),
         name: text("name")?,
     };
-    let live = Live {
-        uid: text("uid")?,
-        file,
-        deleting: metadata.get("deletionTimestamp").is_some(),
-        object: Some(Arc::new(object)),
-    };
-    Some((id, live))
+    let live = Live::of(&object, file);
+    let object = Some(Arc::new(object));
+    Some((id, Live { object, ..live }))
+}
+
+impl Live {
+    /// What must be known of an object that stands in a file.
+    pub(crate) fn of(object: &Value, file: &str) -> Self {
+        let metadata = &object["metadata"];
+        let uid = metadata["uid"].as_str().unwrap_or_default();
+        let note = metadata["annotations"][ANNOTATION_FORMER_NAME].as_str();
+        Self {
+            uid: uid.to_owned(),
+            file: file.to_owned(),
+            deleting: metadata.get("deletionTimestamp").is_some(),
+            former: note
+                .and_then(|note| former_name(note, uid))
+                .map(ToOwned::to_owned),
+            object: None,
+        }
+    }
 }
 
 /// A token as part of a URL.

@@ -9,7 +9,7 @@ use landform_api::project::{ProjectProblem, ProjectSpec};
 use serde_json::{Value, json};
 
 use crate::apply::{ApplyError, Kinds};
-use crate::decide::{GRACE_MS, Observed, decide};
+use crate::decide::{Observed, decide};
 use crate::live;
 use crate::object::ObjectId;
 use crate::reader::{ReadProblem, Reader};
@@ -56,18 +56,18 @@ pub async fn preview(
     let there = live::list(client, &kinds, project).await?;
     let homes = |id: &ObjectId| there.get(id).map(|live| live.file.clone());
     let resolved = resolve(project, &reading, &served, &homes);
-    // Nobody saves files at this moment: what is missing is missing.
-    let missed: BTreeMap<_, _> = there.keys().map(|id| (id.clone(), 0)).collect();
     let decided = |agreed: &BTreeSet<String>| {
         decide(&Observed {
             wanted: &resolved.wanted,
             live: &there,
             said: &BTreeMap::new(),
             is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
-            missed: &missed,
+            missed: &BTreeMap::new(),
+            // What a plan shows is what comes in the end.
+            grace_ms: 0,
             approved: None,
             agreed,
-            now_ms: GRACE_MS * 2,
+            now_ms: 0,
         })
     };
     let held = decided(&BTreeSet::new()).held.is_some();

@@ -16,11 +16,14 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
+use landform_api::landscaper::WaitingOn;
 use landform_api::project::{
     self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, Project, ProjectPhase, ProjectStatus,
 };
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related, content_of_spec};
+use landform_engine::{
+    Context, Failure, Order, Outcome, Reconciler, Related, content_of_spec, write_time,
+};
 use serde_json::Value;
 
 use crate::act::{Acting, Report};
@@ -275,6 +278,7 @@ impl ProjectReconciler {
             said: &memory.said,
             is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
             missed: &memory.missed,
+            grace_ms: reading.settings.grace_ms(),
             approved: approved.map(String::as_str),
             agreed: &memory.agreed,
             now_ms: context.now_ms(),
@@ -337,6 +341,8 @@ impl ProjectReconciler {
             ProjectPhase::Held
         } else if !problems.is_empty() || transient.is_some() {
             ProjectPhase::Incomplete
+        } else if !waiting.is_empty() || !decision.missing.is_empty() {
+            ProjectPhase::Settling
         } else {
             ProjectPhase::Synced
         };
@@ -351,10 +357,7 @@ impl ProjectReconciler {
             last_error: transient
                 .as_ref()
                 .map(|message| last_error(context, &project.status, "Sync", "NotApplied", message)),
-            waiting_on: waiting_on(
-                &waiting,
-                "it is being deleted, and is made anew when it is gone",
-            ),
+            waiting_on: unsettled(&waiting, &decision.missing),
         };
         context.write_status(&status).await?;
         if let Some(message) = transient {
@@ -371,6 +374,22 @@ impl ProjectReconciler {
             None => Outcome::Wait("objects are being deleted".into()),
         })
     }
+}
+
+/// What is not yet as the files say: objects that must be gone first, and those that may still come back.
+fn unsettled(waiting: &BTreeSet<ObjectId>, missing: &BTreeMap<ObjectId, u64>) -> Vec<WaitingOn> {
+    let anew = "it is being deleted, and is made anew when it is gone";
+    let mut unsettled = waiting_on("R15", waiting, anew);
+    let mut by_time: BTreeMap<u64, BTreeSet<ObjectId>> = BTreeMap::new();
+    for (id, until) in missing {
+        by_time.entry(*until).or_default().insert(id.clone());
+    }
+    for (until, missing) in by_time {
+        let until = write_time(until);
+        let reason = format!("no file has it: it is kept until {until}, in case it comes back");
+        unsettled.extend(waiting_on("R15b", &missing, &reason));
+    }
+    unsettled
 }
 
 /// What an API answers to reads: it may answer better the next time.

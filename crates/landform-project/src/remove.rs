@@ -70,7 +70,7 @@ impl ProjectReconciler {
         let status = ProjectStatus {
             phase: Some(ProjectPhase::Deleting),
             observed_generation: context.object().metadata.generation,
-            waiting_on: waiting_on(&waiting, "it must be gone before the project goes"),
+            waiting_on: waiting_on("R15", &waiting, "it must be gone before the project goes"),
             held_deletions: None,
             last_error,
             ..before

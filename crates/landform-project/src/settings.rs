@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
+use landform_api::duration;
 use landform_api::project::{self, Link, ProjectProblem, ProjectSpec, SETTINGS_FILE};
 use landform_yaml::{Limits, parse_one, parse_placed};
 use serde_json::{Map, Value, json};
@@ -14,6 +16,10 @@ const LONGEST: u64 = 1 << 20;
 
 /// The namespace of objects that name none, when nobody says otherwise.
 pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// How long an object may be missing from the files before it is deleted, when nobody says otherwise: editors, a
+/// checkout, and people who move files need a moment.
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 
 /// What holds for all files of a project.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +34,8 @@ pub struct Settings {
     pub ignore: Vec<String>,
     /// Addresses to show.
     pub links: Vec<Link>,
+    /// How long an object may be missing from the files before it is deleted, if somebody says it.
+    pub grace: Option<Duration>,
 }
 
 impl Settings {
@@ -57,6 +65,7 @@ impl Settings {
         }
         self.ignore.extend(spec.ignore.iter().cloned());
         self.links.extend(spec.links.iter().cloned());
+        self.grace = grace_of(spec).or(self.grace);
         self
     }
 
@@ -66,6 +75,12 @@ impl Settings {
         self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
 
+    /// How long an object may be missing from the files before it is deleted.
+    pub(crate) fn grace_ms(&self) -> u64 {
+        let grace = self.grace.unwrap_or(DEFAULT_GRACE);
+        u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// What templates see.
     pub(crate) fn data(&self, project: &str) -> Value {
         json!({
@@ -73,6 +88,10 @@ impl Settings {
             "Project": {"name": project, "namespace": self.namespace()},
         })
     }
+}
+
+fn grace_of(spec: &ProjectSpec) -> Option<Duration> {
+    spec.grace.as_deref().and_then(duration::parse)
 }
 
 /// The text of the settings; none when there are none.
@@ -142,6 +161,7 @@ fn parse(text: &str) -> Result<Settings, Vec<ProjectProblem>> {
     let name = value["metadata"]["name"].as_str().map(ToOwned::to_owned);
     Ok(Settings {
         name,
+        grace: grace_of(&spec),
         namespace: spec.namespace,
         values: spec.values.into_iter().collect(),
         ignore: spec.ignore,
@@ -182,18 +202,19 @@ fn check(value: &Value) -> Vec<(String, String)> {
             "metadata.name must be a text".into(),
         ));
     }
-    let spec = ["namespace", "values", "ignore", "links"];
+    let spec = ["namespace", "values", "ignore", "links", "grace"];
     if value["spec"].get("directory").is_some() {
         let message = "spec.directory is not given here: it is the directory that this file is in";
         wrong.push(("/spec/directory".into(), message.into()));
     }
     object("/spec", fields.get("spec"), &spec, &mut wrong);
     type Fits = fn(&Value) -> bool;
-    let kinds: [(&str, Fits, &str); 4] = [
+    let kinds: [(&str, Fits, &str); 5] = [
         ("namespace", Value::is_string, "a text"),
         ("values", Value::is_object, "a mapping"),
         ("ignore", is_texts, "a list of texts"),
         ("links", Value::is_array, "a list"),
+        ("grace", is_duration, "a time such as 500ms, 2s or 1m30s"),
     ];
     for (field, fits, what) in kinds {
         if value["spec"].get(field).is_some_and(|found| !fits(found)) {
@@ -212,6 +233,10 @@ fn check(value: &Value) -> Vec<(String, String)> {
         }
     }
     wrong
+}
+
+fn is_duration(value: &Value) -> bool {
+    value.as_str().and_then(duration::parse).is_some()
 }
 
 fn is_texts(value: &Value) -> bool {
@@ -308,24 +333,28 @@ mod tests {
     #[test]
     fn settings_are_read_and_the_object_comes_on_top() {
         let text = format!(
-            "{HEAD}metadata: {{name: shop}}\nspec:\n  namespace: web\n  values: {{a: {{b: 1, c: 2}}, on: yes}}\n  ignore: [old]\n  links: [{{name: Shop, url: http://localhost}}]\n"
+            "{HEAD}metadata: {{name: shop}}\nspec:\n  namespace: web\n  values: {{a: {{b: 1, c: 2}}, on: yes}}\n  ignore: [old]\n  links: [{{name: Shop, url: http://localhost}}]\n  grace: 500ms\n"
         );
         let settings = Settings::read(Some(&text)).unwrap();
         assert_eq!(settings.name.as_deref(), Some("shop"));
         assert_eq!(settings.namespace(), "web");
         assert_eq!(settings.links[0].name, "Shop");
+        assert_eq!(settings.grace_ms(), 500);
         let spec = ProjectSpec {
             namespace: Some("test".into()),
             values: [("a".to_owned(), json!({"b": 3}))].into(),
             ignore: vec!["new".into()],
+            grace: Some("1m".into()),
             ..ProjectSpec::default()
         };
         let both = settings.with(&spec);
         assert_eq!(both.namespace(), "test");
         assert_eq!(both.values["a"], json!({"b": 3, "c": 2}));
         assert_eq!(both.ignore, ["old", "new"]);
+        assert_eq!(both.grace_ms(), 60_000);
         assert_eq!(Settings::read(Some("# nothing\n")), Ok(Settings::default()));
-        assert_eq!(Settings::read(None).unwrap().namespace(), "default");
+        let none = Settings::read(None).unwrap();
+        assert_eq!((none.namespace(), none.grace_ms()), ("default", 2_000));
     }
 
     #[test]
@@ -339,7 +368,7 @@ mod tests {
             (
                 format!("{HEAD}spec:\n  colour: x\n"),
                 (4, 11),
-                "there is no field spec.colour: there are namespace, values, ignore, links",
+                "there is no field spec.colour: there are namespace, values, ignore, links, grace",
             ),
             (
                 format!("{HEAD}spec:\n  values: [1]\n"),
@@ -365,6 +394,11 @@ mod tests {
                 format!("{HEAD}spec:\n  links: [{{name: a}}]\n"),
                 (4, 11),
                 "a link needs the texts name and url",
+            ),
+            (
+                format!("{HEAD}spec:\n  grace: soon\n"),
+                (4, 10),
+                "spec.grace must be a time such as 500ms, 2s or 1m30s",
             ),
         ];
         for (text, place, message) in table {

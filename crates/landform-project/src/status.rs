@@ -70,9 +70,9 @@ pub(crate) fn last_error(
     }
 }
 
-pub(crate) fn waiting_on(objects: &BTreeSet<ObjectId>, reason: &str) -> Vec<WaitingOn> {
+pub(crate) fn waiting_on(rule: &str, objects: &BTreeSet<ObjectId>, reason: &str) -> Vec<WaitingOn> {
     let objects = objects.iter().take(WAITING).map(|id| WaitingOn {
-        rule: "R15".into(),
+        rule: rule.to_owned(),
         object: Some(ObjectName {
             kind: id.kind.clone(),
             namespace: id.namespace.clone().unwrap_or_default(),

@@ -87,6 +87,8 @@ pub enum Event<K> {
     Renamed {
         /// The name that it had.
         from: K,
+        /// Whether another object has that name by now, which is left alone.
+        taken: bool,
         /// The object with its new name.
         sight: Sight<K>,
     },

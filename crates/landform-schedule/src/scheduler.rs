@@ -95,7 +95,7 @@ impl<K: ObjectKey> Scheduler<K> {
             Event::Listed(sights) => self.listed(sights),
             Event::Seen(sight) => self.seen(&sight),
             Event::Gone { key } => self.gone(&key),
-            Event::Renamed { from, sight } => self.renamed(&from, &sight),
+            Event::Renamed { from, taken, sight } => self.renamed(&from, taken, &sight),
             Event::Asked { key } => self.asked(&key),
             Event::Related { key } => self.related(&key),
             Event::TimeReached { key, at_ms } => self.time_reached(&key, at_ms),

@@ -226,9 +226,9 @@ impl<K: ObjectKey> Scheduler<K> {
         self.trigger_dependents(node);
     }
 
-    pub(crate) fn renamed(&mut self, from: &K, sight: &Sight<K>) {
+    pub(crate) fn renamed(&mut self, from: &K, taken: bool, sight: &Sight<K>) {
         let found = self.graph.find(from);
-        let old = found.filter(|node| self.object(*node).exists());
+        let old = found.filter(|node| !taken && self.object(*node).exists());
         let mut former = from.clone();
         // The removal of the former name may have been seen before; a run under it goes on all the same.
         let mut flying = found.filter(|node| self.runs.contains_key(node));

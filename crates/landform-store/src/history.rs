@@ -70,6 +70,11 @@ impl History {
         self.asked = self.asked.max(before);
     }
 
+    /// Revisions up to this one are old enough to go.
+    pub(crate) fn aged(&self) -> Revision {
+        self.aged
+    }
+
     /// Whether something that was asked for is still to be dropped.
     pub(crate) fn is_behind(&self, state: &State) -> bool {
         self.asked > state.compacted

@@ -32,6 +32,8 @@ pub(crate) enum StoreCommand {
     },
     /// Drops the history and gives the space back to the disk.
     Compact(Where),
+    /// Goes on with a store that has lost its newest writes, or can't prove that it has not; says what it keeps.
+    AcceptLoss(Where),
 }
 
 /// Which store.
@@ -86,6 +88,16 @@ pub(crate) fn run(command: StoreCommand) -> Result<ExitCode, AnyError> {
         StoreCommand::Compact(place) => {
             let (before, after) = embedded::compact(&place.store()?)?;
             println!("compacted: {before} bytes before, {after} bytes now");
+        }
+        StoreCommand::AcceptLoss(place) => {
+            let kept = embedded::accept_loss(&place.store()?)?;
+            match kept.loss {
+                Some(loss) => println!(
+                    "accepted: {loss}\nkept {} objects as of revision {}; it goes on at revision {}",
+                    kept.objects, kept.newest, kept.revision
+                ),
+                None => println!("nothing is lost, and nothing was changed"),
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -78,6 +78,11 @@ pub struct ProjectSpec {
     /// Addresses that are shown when all is well.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// How long an object must be missing from the files until it is deleted, for instance `500ms` or `1m`; `2s`
+    /// when nobody says otherwise. Until then it may come back, in whichever file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
+    pub grace: Option<String>,
 }
 
 /// An address that people will want to open.
@@ -97,6 +102,9 @@ pub struct Link {
 pub enum ProjectPhase {
     /// All files were read, and all objects are as the files say.
     Synced,
+    /// Objects are missing from the files and kept for a while, or must be gone before they are made anew:
+    /// `status.waitingOn` says which, and until when. All else is as the files say.
+    Settling,
     /// Some files or objects are wrong; the others are as their files say.
     Incomplete,
     /// Deletions wait for somebody's consent; all else is as the files say.

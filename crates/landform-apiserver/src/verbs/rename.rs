@@ -4,13 +4,16 @@
 //! status and all else, and puts the new name into the owner references of what it owns. A watch shows the object under
 //! its former name with the annotation `landform.dev/renamed-to`, then that name deleted, then the new one added: who
 //! sees the annotation on what is deleted knows that this is no end. The annotation `landform.dev/renamed-from` tells the
-//! object's reconciler; the engine removes it when that has succeeded.
+//! object's reconciler; the engine removes it when that has succeeded. `landform.dev/former-name` stays: it proves that
+//! this very object had that name.
 //!
 //! Names that other rules hang on can't change: those of namespaces, and those of definitions, which follow from
 //! their spec.
 
 use http::{Method, Response, StatusCode};
-use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RENAMED_TO};
+use landform_api::keys::{
+    ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RENAMED_TO, former_name_note,
+};
 use landform_store::{Compare, Key, Op, RangeQuery, Revision, Txn, TxnOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -205,6 +208,8 @@ fn renamed(old: &Object, from: &str, to: &str) -> Object {
         .and_then(|annotations| annotations[ANNOTATION_RENAMED_FROM].as_str());
     let former = untold.filter(|untold| *untold != to).unwrap_or(from);
     set_annotation(&mut object, ANNOTATION_RENAMED_FROM, former);
+    let note = former_name_note(meta::uid(old), from);
+    set_annotation(&mut object, ANNOTATION_FORMER_NAME, &note);
     object
 }
 

@@ -53,6 +53,9 @@ async fn r15_a_renamed_object_keeps_uid_status_and_what_it_owns() {
     assert_eq!(moved["status"], json!({"phase": "Ready"}));
     let former = &moved["metadata"]["annotations"]["landform.dev/renamed-from"];
     assert_eq!(former, "old");
+    let note = &moved["metadata"]["annotations"]["landform.dev/former-name"];
+    let uid = made["metadata"]["uid"].as_str().unwrap();
+    assert_eq!(*note, format!("{uid}/old"));
     assert_eq!(api.get(&at).await.code, 404);
     assert_eq!(api.get(&format!("{WIDGETS}/new")).await.ok(), moved);
     let owned = api.get(&format!("{MAPS}/owned")).await.ok();

@@ -96,9 +96,18 @@ impl Objects {
         self.write(kind, read, &wanted).await
     }
 
-    /// Gives an object another name. One that is gone is no error: it was renamed before.
-    pub(super) async fn rename(&self, kind: &str, from: &str, to: &str) -> Result<(), Failure> {
-        let body = json!({"apiVersion": "landform.dev/v1alpha1", "kind": "Rename", "name": to});
+    /// Gives the very object that was read another name. One that isn't there any more is no error: it was
+    /// renamed before.
+    pub(super) async fn rename(
+        &self,
+        kind: &str,
+        read: &ObjectMeta,
+        to: &str,
+    ) -> Result<(), Failure> {
+        let from = read.name.as_deref().unwrap_or_default();
+        let body = json!({
+            "apiVersion": "landform.dev/v1alpha1", "kind": "Rename", "name": to, "uid": read.uid,
+        });
         let path = format!(
             "/apis/{API_VERSION}/namespaces/{}/{}s/{from}/rename",
             self.namespace,

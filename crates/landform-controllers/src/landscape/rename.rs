@@ -16,17 +16,14 @@ use serde::Deserialize as _;
 
 use super::objects::{Objects, is_owned_by};
 
+/// An execution gets its name in this many steps, or not in this run.
+const MOVES_MOST: usize = 20;
+
 /// Takes over what an installation had under its former name. It needs an update afterwards.
 pub(super) async fn installation(context: &Context, former: &str) -> Result<(), Failure> {
     let object = context.object();
     let (objects, uid) = (objects_of(object, context), object.uid());
-    let execution = objects.get("Execution", former).await?;
-    let execution = execution.filter(|found| is_owned_by(&found.metadata, uid.as_deref()));
-    if execution.is_some_and(|found| found.metadata.deletion_timestamp.is_none()) {
-        objects
-            .rename("Execution", former, &object.name_any())
-            .await?;
-    }
+    take_execution(&objects, object).await?;
     // Those that the status knows get their label from the update, after what they import is where they look for
     // it. Others were made by a run that did not come to its end.
     let status = InstallationStatus::deserialize(&object.data["status"]).unwrap_or_default();
@@ -42,6 +39,46 @@ pub(super) async fn installation(context: &Context, former: &str) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// An execution has the name of its installation. It is found by its owner's uid: in swaps and chains of renames
+/// another installation's execution has the former name by now, or still has the new one. That one is on its
+/// way too, because its installation can't have this name, and waits under a name of its own.
+async fn take_execution(objects: &Objects, installation: &DynamicObject) -> Result<(), Failure> {
+    let (name, uid) = (installation.name_any(), installation.uid());
+    let is_ours = |found: &&DynamicObject| is_owned_by(&found.metadata, uid.as_deref());
+    // The other installation does the same at this moment, and may move either of the two: look again after
+    // each step, until this one has its name.
+    for _ in 0..MOVES_MOST {
+        let all = objects
+            .api("Execution")
+            .list(&ListParams::default())
+            .await?;
+        let living = all.items.iter().filter(is_ours);
+        let ours = living.filter(|found| found.metadata.deletion_timestamp.is_none());
+        let Some(ours) = ours.max_by_key(|found| found.name_any() == name) else {
+            return Ok(());
+        };
+        if ours.name_any() == name {
+            return Ok(());
+        }
+        let in_the_way = all.items.iter().find(|found| {
+            let is_owned = found.metadata.owner_references.is_some();
+            found.name_any() == name && is_owned && !is_ours(found)
+        });
+        match in_the_way {
+            Some(other) => {
+                let parked = format!("landform-renaming-{}", other.uid().unwrap_or_default());
+                objects
+                    .rename("Execution", &other.metadata, &parked)
+                    .await?;
+            }
+            None => objects.rename("Execution", &ours.metadata, &name).await?,
+        }
+    }
+    Err(Failure::Transient(format!(
+        "the Execution of {name} can't get its name: others are renamed all the time"
+    )))
 }
 
 /// Takes over the deploy items that an execution had under its former name.

@@ -67,9 +67,13 @@ impl Landscape {
 
     /// Stops the engine and starts another one, which knows nothing but what is stored.
     pub(crate) async fn restart(&mut self) {
-        self.engine.stop(Duration::from_secs(5)).await;
+        self.stop().await;
         let items = DeployItems::new().with(Mock).with(self.recorder.clone());
         self.engine = start(&self.client, items, self.activity.clone());
+    }
+
+    pub(crate) async fn stop(&self) {
+        self.engine.stop(Duration::from_secs(5)).await;
     }
 
     /// Waits until the engine reads everything and does nothing any more.

@@ -133,3 +133,56 @@ async fn r15_an_execution_follows_its_installation_and_importers_go_on() {
     land.phase("a", "Succeeded").await;
     assert_eq!(land.names("Execution").await, ["a", "b", "c"]);
 }
+
+#[tokio::test]
+async fn r15b_installations_that_change_names_take_their_executions_along() {
+    // With an engine that sees each rename, and with one that sees only what they led to.
+    for restarts in [false, true] {
+        let mut land = Landscape::new().await;
+        for name in ["a", "b", "c"] {
+            land.install(name, product(name, &[], &[name]), wiring(&[], &[name]))
+                .await;
+            land.phase(name, "Succeeded").await;
+        }
+        land.quiet().await;
+        land.recorder.take();
+        let items = uids(&land.list("DeployItem").await);
+        let mut owners = std::collections::BTreeMap::new();
+        for name in ["a", "b", "c"] {
+            let found = land.get("Execution", name).await;
+            let owner = land.get("Installation", name).await;
+            owners.insert(
+                owner["metadata"]["uid"].to_string(),
+                found["metadata"]["uid"].clone(),
+            );
+        }
+        if restarts {
+            land.stop().await;
+        }
+        // A circle, one request after the other, as projects rename.
+        for (from, to) in [("a", "parked"), ("c", "a"), ("b", "c"), ("parked", "b")] {
+            rename(&land.client, "Installation", from, to).await;
+        }
+        if restarts {
+            land.restart().await;
+        }
+        for name in ["a", "b", "c"] {
+            land.until("Installation", name, |found| {
+                let annotations = &found["metadata"]["annotations"];
+                found["status"]["phase"] == "Succeeded"
+                    && annotations["landform.dev/renamed-from"].is_null()
+            })
+            .await;
+        }
+        land.quiet().await;
+        assert_eq!(land.names("Execution").await, ["a", "b", "c"]);
+        for name in ["a", "b", "c"] {
+            let execution = land.get("Execution", name).await;
+            let owner = land.get("Installation", name).await;
+            let expected = &owners[&owner["metadata"]["uid"].to_string()];
+            assert_eq!(execution["metadata"]["uid"], *expected, "{name}");
+        }
+        assert_eq!(uids(&land.list("DeployItem").await), items);
+        assert_eq!(land.recorder.take(), [""; 0], "nothing is deployed again");
+    }
+}

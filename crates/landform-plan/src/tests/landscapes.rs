@@ -260,6 +260,24 @@ fn r15_a_renamed_object_is_one_change_and_not_two() {
 }
 
 #[test]
+fn r15b_a_swap_of_names_is_two_renames() {
+    let site = Site::new();
+    site.apply(vec![data("one", json!(1)), data("two", json!(2))]);
+    let rename = |from: &str, to: &str| Rename {
+        object: named("DataObject", from),
+        to: to.into(),
+    };
+    let plan = site.plan(&Question {
+        rename: vec![rename("one", "two"), rename("two", "one")],
+        ..Question::default()
+    });
+    assert_eq!(plan.problems, []);
+    let mut found = lines(&plan.changes);
+    found.sort();
+    assert_eq!(found, ["Rename DataObject/one", "Rename DataObject/two"]);
+}
+
+#[test]
 fn what_was_begun_before_is_no_part_of_the_change() {
     let site = shop();
     let stuck = "deployItems: [{name: item, type: landscaper.gardener.cloud/mock, config: {phase: Progressing}}]";

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use landform_api::keys::ANNOTATION_RENAMED_FROM;
+use landform_api::keys::{ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM};
 use landform_api::project::{
     ANNOTATION_APPLIED, ANNOTATION_BLUEPRINT, ANNOTATION_FILE, LABEL_PROJECT,
 };
@@ -22,7 +22,11 @@ const SERVERS: [&str; 9] = [
     "namespace",
 ];
 /// Annotations that others set and remove: they would be set back with every sync.
-const OTHERS: [&str; 2] = [ANNOTATION_RENAMED_FROM, ANNOTATION_APPLIED];
+const OTHERS: [&str; 3] = [
+    ANNOTATION_RENAMED_FROM,
+    ANNOTATION_FORMER_NAME,
+    ANNOTATION_APPLIED,
+];
 
 /// What is added. With none of these an object is only noted as applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -250,7 +250,8 @@ fn blueprint_changed(patch: &Value, live: &Value) -> bool {
     sum(patch) && sum(live)
 }
 
-/// Gives an object another name, with everything that it has: uid, status, and what it owns.
+/// Gives an object another name, with everything that it has: uid, status, and what it owns. With a uid, no other
+/// object is renamed that has the name by now.
 ///
 /// # Errors
 /// When the name is taken, the object is gone, or the API can't do it.
@@ -259,6 +260,7 @@ pub async fn rename(
     served: &Served,
     from: &ObjectId,
     to: &ObjectId,
+    uid: Option<&str>,
 ) -> Result<Value, ApplyError> {
     let url = format!(
         "{}/rename",
@@ -268,6 +270,7 @@ pub async fn rename(
         "apiVersion": format!("{}/{}", project::GROUP, project::VERSION),
         "kind": "Rename",
         "name": to.name,
+        "uid": uid.unwrap_or_default(),
     });
     let error = match send(client, Method::POST, &url, Some(&body)).await {
         Ok(renamed) => return Ok(renamed),

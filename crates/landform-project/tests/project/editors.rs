@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::harness::{World, map};
 
 #[tokio::test]
@@ -62,4 +64,69 @@ async fn r15_new_directories_are_followed() {
     world
         .until("ConfigMap", "b", |found| found["data"]["a"] == "3")
         .await;
+}
+
+const SETTINGS: &str = "apiVersion: landform.dev/v1alpha1\nkind: Project\nspec: ";
+
+#[tokio::test]
+async fn r15b_what_is_missing_is_kept_for_a_while_and_the_status_says_so() {
+    let files = [("a.yaml", &*map("a", "1")), ("b.yaml", &map("b", "1"))];
+    let world = World::new(&files).await;
+    world.write("landform.yaml", &format!("{SETTINGS}{{grace: 10m}}\n"));
+    world.synced(2).await;
+    let uid = world.get("ConfigMap", "a").await["metadata"]["uid"].clone();
+    world.remove("a.yaml");
+    let status = world.status(|status| status["phase"] == "Settling").await;
+    let waits = &status["waitingOn"][0];
+    assert_eq!(
+        (&waits["rule"], &waits["object"]["name"]),
+        (&json!("R15b"), &json!("a"))
+    );
+    let reason = waits["reason"].as_str().unwrap();
+    assert!(reason.contains("it is kept until 20"), "{reason}");
+    // In another file, and changed: still the same object.
+    world.write("c.yaml", &map("a", "2"));
+    let back = world
+        .until("ConfigMap", "a", |found| found["data"]["a"] == "2")
+        .await;
+    assert_eq!(back["metadata"]["uid"], uid);
+    world.synced(2).await;
+    // A deletion that somebody asks for waits for nothing, though the grace is long.
+    world.delete("Project", "shop").await;
+    world.gone("ConfigMap", "a").await;
+    world.gone("Project", "shop").await;
+}
+
+#[tokio::test]
+async fn r15b_what_is_already_being_deleted_is_made_anew_when_it_is_gone() {
+    let world = World::new(&[("a.yaml", &map("a", "1"))]).await;
+    world.write("landform.yaml", &format!("{SETTINGS}{{grace: 10ms}}\n"));
+    world.synced(1).await;
+    let held = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
+    world
+        .patch("ConfigMap", "a", held(json!(["example.com/slow"])))
+        .await;
+    let uid = world.get("ConfigMap", "a").await["metadata"]["uid"].clone();
+    world.remove("a.yaml");
+    world
+        .until("ConfigMap", "a", |found| {
+            found["metadata"]["deletionTimestamp"].is_string()
+        })
+        .await;
+    world.write("a.yaml", &map("a", "2"));
+    let status = world
+        .status(|status| status["phase"] == "Settling" && status["objects"] == 1)
+        .await;
+    let waits = &status["waitingOn"][0];
+    assert_eq!(waits["object"]["name"], "a");
+    assert_eq!(
+        waits["reason"],
+        "it is being deleted, and is made anew when it is gone"
+    );
+    world.patch("ConfigMap", "a", held(Value::Null)).await;
+    let anew = world
+        .until("ConfigMap", "a", |found| found["data"]["a"] == "2")
+        .await;
+    assert_ne!(anew["metadata"]["uid"], uid);
+    world.synced(1).await;
 }

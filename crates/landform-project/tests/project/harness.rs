@@ -151,6 +151,19 @@ impl World {
             .unwrap();
     }
 
+    /// Renames an object, as the project does.
+    pub(crate) async fn rename(&self, kind: &str, from: &str, to: &str) {
+        let url = self.api(kind).resource_url().to_owned();
+        let body = json!({"kind": "Rename", "name": to})
+            .to_string()
+            .into_bytes();
+        let request = http::Request::post(format!("{url}/{from}/rename"));
+        let request = request
+            .header("Content-Type", "application/json")
+            .body(body);
+        let _: Value = self.client.request(request.unwrap()).await.unwrap();
+    }
+
     pub(crate) async fn delete(&self, kind: &str, name: &str) {
         self.api(kind)
             .delete(name, &DeleteParams::default())

@@ -14,3 +14,4 @@ mod large;
 mod reading;
 mod removal;
 mod renames;
+mod sequences;

@@ -279,7 +279,11 @@ impl World {
             unreachable!("a write is seen");
         };
         let from = from.clone();
-        vec![Event::Renamed { from, sight }]
+        vec![Event::Renamed {
+            from,
+            taken: false,
+            sight,
+        }]
     }
 
     fn finish(&mut self, name: &Name, how: How) -> Vec<Event<Name>> {

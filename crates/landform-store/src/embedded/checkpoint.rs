@@ -7,14 +7,17 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
+use tokio::sync::mpsc::WeakSender;
 
 use super::directory::io;
 use super::journal::{Journal, connect, is_full};
+use super::writer::Request;
 use crate::Error;
 
 /// The thread is asked once so many pages wait to be copied (4 KiB each: 8 MiB).
@@ -24,6 +27,9 @@ const FINISH_AT_PAGES: u32 = 16_000;
 
 /// However much of it waits, the writer copies it before the log gets longer than this (256 MiB).
 const LONGEST_PAGES: u32 = 64_000;
+
+/// A store that is not written to is looked after this often.
+const TEND_EVERY: Duration = Duration::from_secs(60);
 
 /// Why the store takes no more writes, once something put the disk in doubt.
 #[derive(Clone, Default)]
@@ -51,7 +57,11 @@ pub(crate) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(crate) fn start(path: &Path, doubt: Doubt) -> Result<Self, Error> {
+    pub(crate) fn start(
+        path: &Path,
+        doubt: Doubt,
+        writer: WeakSender<Request>,
+    ) -> Result<Self, Error> {
         let connection = connect(path).map_err(io("opening", path))?;
         // One waiting request is enough: the next run copies all there is.
         let (ask, asked) = sync_channel(1);
@@ -59,7 +69,7 @@ impl Checkpointer {
         let shared = Arc::clone(&copied);
         let thread = std::thread::Builder::new()
             .name("store-checkpoint".to_owned())
-            .spawn(move || run(&connection, &asked, &shared, &doubt))
+            .spawn(move || run(&connection, &asked, &shared, &doubt, &writer))
             .map_err(io("starting a thread for", path))?;
         Ok(Self {
             ask: Some(ask),
@@ -103,9 +113,23 @@ impl Drop for Checkpointer {
     }
 }
 
-fn run(connection: &Connection, asked: &Receiver<()>, copied: &AtomicU32, doubt: &Doubt) {
-    while asked.recv().is_ok() {
-        copy(connection, copied, doubt);
+fn run(
+    connection: &Connection,
+    asked: &Receiver<()>,
+    copied: &AtomicU32,
+    doubt: &Doubt,
+    writer: &WeakSender<Request>,
+) {
+    loop {
+        match asked.recv_timeout(TEND_EVERY) {
+            Ok(()) => copy(connection, copied, doubt),
+            Err(RecvTimeoutError::Timeout) => {
+                // A writer that has no room for this is busy, and looks by itself.
+                let writer = writer.upgrade();
+                let _ = writer.map(|writer| writer.try_send(Request::Tend { reply: None }));
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
     }
 }
 

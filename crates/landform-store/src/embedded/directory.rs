@@ -13,6 +13,7 @@ use crate::{Error, Revision};
 const JOURNAL: &str = "journal.db";
 const LOCK: &str = "lock";
 const WITNESS: &str = "acknowledged";
+const CLEANED: &str = "cleaned";
 
 /// A data directory that this process owns for as long as the value lives.
 pub(crate) struct Directory {
@@ -55,7 +56,9 @@ impl Directory {
 
     /// Whether there is a store in a directory, or at least the trace of one.
     pub(crate) fn holds_store(path: &Path) -> bool {
-        path.join(JOURNAL).exists() || path.join(WITNESS).exists()
+        let log = format!("{JOURNAL}-wal");
+        let mut files = [JOURNAL, WITNESS, &log].into_iter();
+        files.any(|file| path.join(file).exists())
     }
 
     /// Whether a path is one of the store's own files, which a copy must not replace.
@@ -63,7 +66,9 @@ impl Directory {
         let own = file
             .file_name()
             .and_then(|name| name.to_str())
-            .is_some_and(|name| name.starts_with(JOURNAL) || [LOCK, WITNESS].contains(&name));
+            .is_some_and(|name| {
+                name.starts_with(JOURNAL) || [LOCK, WITNESS, CLEANED].contains(&name)
+            });
         let parent = match file.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
@@ -97,6 +102,11 @@ impl Directory {
         self.path.join(WITNESS)
     }
 
+    /// The note of when the journal was last written anew.
+    pub(crate) fn cleaned(&self) -> PathBuf {
+        self.path.join(CLEANED)
+    }
+
     /// Makes the names of new, renamed and removed files durable.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         sync_directory(&self.path)
@@ -127,6 +137,25 @@ pub(crate) fn create_private(path: &Path) -> Result<(), Error> {
         .open(path)
         .map(drop)
         .map_err(io("creating", path))
+}
+
+/// Writes a small file that nobody else may read: it is there whole and durable, or as it was before.
+pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(".new");
+    let fresh = PathBuf::from(fresh);
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&fresh)
+        .map_err(io("creating", &fresh))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(io("writing", &fresh))?;
+    std::fs::rename(&fresh, path).map_err(io("replacing", path))?;
+    path.parent().map_or(Ok(()), sync_directory)
 }
 
 fn create(path: &Path) -> Result<(), Error> {
@@ -171,6 +200,9 @@ fn describe_self() -> String {
 /// on without it. The witness tells the two apart: it is written after each sync, so a journal
 /// that ends before it has lost something. It isn't synced itself (after a power loss it may be
 /// older than the journal, which is fine; it can never be newer).
+///
+/// It is made, durably, before the journal is: a journal without a witness has lost it, and with it the
+/// proof that nothing else is lost.
 pub(crate) struct Witness {
     file: File,
 }
@@ -179,22 +211,14 @@ const WITNESS_BYTES: usize = 16;
 const WITNESS_MAGIC: [u8; 4] = *b"LFw1";
 
 impl Witness {
-    /// Opens the witness, or makes one, and sets it.
+    /// Sets the witness, durably, and opens it; makes one when there is none.
     pub(crate) fn open(path: &Path, revision: Revision) -> Result<Self, Error> {
+        replace_private(path, &encode_witness(revision))?;
         let file = OpenOptions::new()
-            .read(true)
             .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
             .open(path)
             .map_err(io("opening", path))?;
-        let witness = Self { file };
-        witness
-            .set(revision)
-            .and_then(|()| witness.file.sync_all())
-            .map_err(io("writing", path))?;
-        Ok(witness)
+        Ok(Self { file })
     }
 
     /// One small write into the page cache: it outlives the process, and costs a microsecond.
@@ -202,25 +226,17 @@ impl Witness {
         self.file.write_all_at(&encode_witness(revision), 0)
     }
 
-    /// What a witness says; `None` when there is none yet. A witness that can't be read is a
-    /// sentence about what is wrong with it.
+    /// What a witness says; `None` when there is none. A witness that can't be read is a sentence about what
+    /// is wrong with it.
     pub(crate) fn read(path: &Path) -> Result<Option<Revision>, String> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("{} can't be read: {error}", path.display())),
         };
-        // A crash between making the file and its first write leaves it empty.
-        if bytes.is_empty() {
-            return Ok(None);
-        }
         match decode_witness(&bytes) {
             Some(revision) => Ok(Some(revision)),
-            None => Err(format!(
-                "{} does not match its checksum, so it can't vouch for the newest writes \
-                 (remove it to go on without it)",
-                path.display()
-            )),
+            None => Err(format!("{} does not match its checksum", path.display())),
         }
     }
 }

@@ -22,6 +22,11 @@ const APPLICATION: i32 = 0x4c46_7374;
 /// The layout of the tables below.
 const FORMAT: i32 = 1;
 
+/// How long a connection waits for another one.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same while writers wait.
+const RENEW_PATIENCE: Duration = Duration::from_millis(200);
+
 const SCHEMA: &str = "
     CREATE TABLE journal (
         id INTEGER PRIMARY KEY,
@@ -113,7 +118,7 @@ pub(crate) enum Failure {
 /// Opens a file with the settings that every connection shares.
 pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
-    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.busy_timeout(PATIENCE)?;
     // Until the contents are known to be sound, opening and closing must not change the files.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -297,6 +302,20 @@ impl Journal {
             .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?
             .query_row([], |row| row.get::<_, i64>(2))
             .map(|pages| u32::try_from(pages).unwrap_or(0))
+    }
+
+    /// Writes the file anew without what is dead, and empties the log. Returns whether the log could be emptied:
+    /// not while another process reads a backup.
+    pub(crate) fn renew(&self) -> rusqlite::Result<bool> {
+        self.connection.execute_batch("VACUUM")?;
+        self.connection.busy_timeout(RENEW_PATIENCE)?;
+        let busy = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
+                row.get::<_, i64>(0)
+            });
+        self.connection.busy_timeout(PATIENCE)?;
+        Ok(busy? == 0)
     }
 
     /// Closes the file in one piece: everything in the database file, no log beside it.

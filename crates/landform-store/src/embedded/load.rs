@@ -25,6 +25,8 @@ pub(crate) struct Loaded {
     pub(crate) state: State,
     pub(crate) meta: Meta,
     pub(crate) problems: Problems,
+    /// Why the journal, sound as it is, may have lost its newest writes.
+    pub(crate) loss: Option<String>,
 }
 
 /// Sentences about what is damaged, each once.
@@ -63,6 +65,7 @@ pub(crate) fn load(connection: &Connection, path: &Path) -> Result<Loaded, Error
         state: State::default(),
         meta: Meta::new(Revision::ZERO),
         problems: Problems::default(),
+        loss: None,
     };
     match replay(connection, &mut loaded) {
         Ok(()) => {}

@@ -1,4 +1,4 @@
-//! What the command line offers: check, backup, restore, compact.
+//! What the command line offers: check, backup, restore, compact, accept-loss.
 //!
 //! Restore and compact replace files, so they take the directory first and refuse one that a server
 //! is using. A backup only reads: of a running server's store it reads one consistent state beside
@@ -13,7 +13,7 @@ use super::directory::{Directory, Witness, io};
 use super::journal::{Journal, Meta, connect};
 use super::load::{Loaded, load};
 use super::row::row_id;
-use super::{blames_contents, open_journal, snapshot, sound};
+use super::{Repair, blames_contents, damaged, open_journal, snapshot, sound};
 use crate::state::State;
 use crate::{Error, Revision};
 
@@ -105,7 +105,15 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
     report.keys = keys(&loaded.state);
     report.events = loaded.state.log.len();
     report.rows = loaded.meta.rows;
+    let repair = match &loaded.loss {
+        Some(_) => Repair::RestoreOrAccept,
+        None => Repair::Restore,
+    };
     report.problems = loaded.problems.into_sentences();
+    report.problems.extend(loaded.loss);
+    if !report.problems.is_empty() {
+        report.problems.push(repair.advice().to_owned());
+    }
     Ok(report)
 }
 
@@ -258,14 +266,71 @@ pub fn compact(dir: &Path) -> Result<(u64, u64), Error> {
     let before = file_size(&directory.journal()) + file_size(&directory.wal());
     let (connection, loaded) = open_journal(&directory)?;
     let Loaded { state, meta, .. } = sound(&directory, loaded)?;
+    rewrite(&directory, connection, &state, meta, state.revision)?;
+    Ok((before, file_size(&directory.journal())))
+}
+
+/// What a store has after its losses were accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// What was wrong; none when nothing was, and nothing was changed.
+    pub loss: Option<String>,
+    /// How many objects there are.
+    pub objects: usize,
+    /// The newest revision that is still there.
+    pub newest: Revision,
+    /// The revision at which the store goes on.
+    pub revision: Revision,
+}
+
+/// Goes on with a store that has lost its newest writes, or can't prove that it has not.
+///
+/// Its revisions jump, as those of a restored backup do and for the same reason.
+///
+/// # Errors
+/// When the store is in use, or when what is there isn't sound by itself.
+pub fn accept_loss(dir: &Path) -> Result<Kept, Error> {
+    let directory = existing(dir)?;
+    let (connection, loaded) = open_journal(&directory)?;
+    let Loaded {
+        state,
+        meta,
+        problems,
+        loss,
+    } = loaded;
+    if !problems.is_empty() {
+        let problems = problems.into_sentences();
+        return Err(damaged(&directory, problems, Repair::Restore));
+    }
+    let mut kept = Kept {
+        loss,
+        objects: keys(&state),
+        newest: state.revision,
+        revision: state.revision,
+    };
+    if kept.loss.is_some() {
+        let jump = RestoreOptions::default().jump;
+        kept.revision = Revision(state.revision.0.saturating_add(jump));
+        rewrite(&directory, connection, &state, meta, kept.revision)?;
+    }
+    Ok(kept)
+}
+
+/// Puts a journal without history in the place of one that was read and is sound.
+fn rewrite(
+    directory: &Directory,
+    connection: rusqlite::Connection,
+    state: &State,
+    meta: Meta,
+    revision: Revision,
+) -> Result<(), Error> {
     let fresh = Meta {
         store: meta.store.clone(),
-        ..Meta::new(state.revision)
+        ..Meta::new(revision)
     };
     // Moves the log into the file, so that the file alone is the store while it is replaced.
     Journal::new(connection, &directory.journal(), meta)?.close()?;
-    replace_journal(&directory, &state, fresh)?;
-    Ok((before, file_size(&directory.journal())))
+    replace_journal(directory, state, fresh)
 }
 
 /// Puts a journal with one state in the place of whatever is there.
@@ -283,6 +348,10 @@ fn replace_journal(directory: &Directory, state: &State, meta: Meta) -> Result<(
             }
             _ => {}
         }
+    }
+    if !directory.witness().exists() {
+        // A journal without a witness would not be believed.
+        Witness::open(&directory.witness(), Revision::ZERO)?;
     }
     directory.sync()?;
     let journal = directory.journal();

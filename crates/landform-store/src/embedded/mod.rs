@@ -3,10 +3,12 @@
 //! Reading order:
 //! 1. `directory.rs`: the files, who owns them, and the witness of what was acknowledged.
 //! 2. `row.rs`, `journal.rs`: what a write looks like on disk; `load.rs`: reading it all back.
-//! 3. `writer.rs`: the one thread that writes, in batches; `checkpoint.rs` tends the log beside it.
+//! 3. `writer.rs`: the one thread that writes, in batches; `checkpoint.rs` tends the log beside it, `clean.rs`
+//!    says when the file is written anew.
 //! 4. `snapshot.rs`, `maintenance.rs`: copies in one file, and what the command line offers.
 
 mod checkpoint;
+mod clean;
 mod directory;
 mod journal;
 mod load;
@@ -18,6 +20,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
@@ -25,12 +28,15 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use self::checkpoint::{Checkpointer, Doubt};
-use self::directory::{Directory, Witness, create_private, io};
-use self::journal::{Journal, Meta, connect, create_tables, is_blank};
-use self::load::{Loaded, Problems, blames_contents, load, structural_faults};
+use self::clean::Clean;
+use self::directory::{Directory, Witness, io};
+use self::journal::{Journal, Meta, connect, is_blank};
+use self::load::{Loaded, blames_contents, load, structural_faults};
 pub(crate) use self::maintenance::backup_state;
 use self::maintenance::refuse_own_file;
-pub use self::maintenance::{CheckReport, RestoreOptions, backup, check, compact, restore};
+pub use self::maintenance::{
+    CheckReport, Kept, RestoreOptions, accept_loss, backup, check, compact, restore,
+};
 use self::row::MOST_WRITES;
 use self::writer::{Pace, Request, Writer};
 use crate::feed::Feed;
@@ -46,10 +52,22 @@ use crate::{
 const QUEUE: usize = 4096;
 
 /// How an embedded store behaves.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How much history is kept.
     pub history: HistoryLimits,
+    /// How long a value that was deleted or replaced may stay on disk before the journal is written anew without
+    /// it. That ends the history before it, too.
+    pub clean_after: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            history: HistoryLimits::default(),
+            clean_after: Duration::from_secs(3_600),
+        }
+    }
 }
 
 /// A store in a directory of its own. Durable before acknowledged.
@@ -79,14 +97,17 @@ impl EmbeddedStore {
         let doubt = Doubt::default();
         let witness = Witness::open(&directory.witness(), state.revision)?;
         directory.sync()?;
-        let checkpointer = Checkpointer::start(&path, doubt.clone())?;
-        let feed = Feed::new(state);
         let (sender, requests) = mpsc::channel(QUEUE);
+        let checkpointer = Checkpointer::start(&path, doubt.clone(), sender.downgrade())?;
+        let (note, now) = (directory.cleaned(), SystemTime::now());
+        let clean = Clean::new(note, options.clean_after, state.revision, now)?;
+        let feed = Feed::new(state);
         let writer = Writer {
             feed: Arc::clone(&feed),
             requests,
             history: History::new(options.history.clone()),
             pace: Pace::default(),
+            clean,
             witness,
             doubt,
             checkpointer,
@@ -110,6 +131,15 @@ impl EmbeddedStore {
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Looks whether the journal should be written anew, and does it. The store does so by itself, at most once
+    /// within [`Options::clean_after`]; this is for those who want to know when it is done.
+    ///
+    /// # Errors
+    /// When the store is closed.
+    pub async fn tend(&self) -> Result<(), Error> {
+        self.ask(|reply| Request::Tend { reply: Some(reply) }).await
     }
 
     /// Asks the writer, and waits for its answer.
@@ -141,32 +171,32 @@ impl Drop for EmbeddedStore {
     }
 }
 
-/// Opens the journal, makes its tables if it has none yet, and reads it.
+/// Opens the journal, makes it if the directory is new, and reads it.
 fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded), Error> {
     let path = directory.journal();
     let witness = Witness::read(&directory.witness());
-    let known = matches!(&witness, Ok(Some(revision)) if *revision > Revision::ZERO);
-    if known && !path.exists() {
-        return Err(damaged(
-            directory,
-            vec![format!("{} is missing", path.display())],
-        ));
-    }
     if !path.exists() {
-        create_private(&path)?;
+        if !is_new(directory, &witness) {
+            let problem = format!("{} is missing", path.display());
+            return Err(damaged(directory, vec![problem], Repair::Restore));
+        }
+        create(directory)?;
+        return open_journal(directory);
     }
     let opened = connect(&path).and_then(|connection| {
+        let blank = is_blank(&connection)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        if !known && is_blank(&connection)? {
-            create_tables(&connection, &Meta::new(Revision::ZERO))?;
-        }
-        Ok(connection)
+        Ok((connection, blank))
     });
     let connection = match opened {
-        Ok(connection) => connection,
+        Ok((connection, false)) => connection,
+        Ok((_, true)) => {
+            let problem = format!("{} has nothing in it", path.display());
+            return Err(damaged(directory, vec![problem], Repair::Restore));
+        }
         Err(error) if blames_contents(&error) => {
             let problem = format!("{}: {error}", path.display());
-            return Err(damaged(directory, vec![problem]));
+            return Err(damaged(directory, vec![problem], Repair::Restore));
         }
         Err(error) => return Err(io("opening", &path)(error)),
     };
@@ -181,36 +211,78 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
         loaded.problems.add(fault);
     }
     if loaded.problems.is_empty() {
-        compare_witness(witness, &loaded.state, &mut loaded.problems);
+        loaded.loss = loss(directory, witness, &loaded.state);
     }
     Ok((connection, loaded))
 }
 
-/// The journal must reach at least as far as what was acknowledged.
-fn compare_witness(
+/// Whether nothing was ever written here: a crash during the first start leaves a witness of nothing.
+fn is_new(directory: &Directory, witness: &Result<Option<Revision>, String>) -> bool {
+    let logged = std::fs::metadata(directory.wal()).is_ok_and(|log| log.len() > 0);
+    !logged && matches!(witness, Ok(None | Some(Revision::ZERO)))
+}
+
+/// Makes an empty store: the witness first, then the journal, which is there whole or not at all.
+fn create(directory: &Directory) -> Result<(), Error> {
+    Witness::open(&directory.witness(), Revision::ZERO)?;
+    let meta = Meta::new(Revision::ZERO);
+    snapshot::write(&State::default(), &directory.journal(), meta)
+}
+
+/// The journal must reach at least as far as what was acknowledged, and that must be known.
+fn loss(
+    directory: &Directory,
     witness: Result<Option<Revision>, String>,
     state: &State,
-    problems: &mut Problems,
-) {
+) -> Option<String> {
+    let unproven = "so nothing proves that the newest writes are all here";
     match witness {
-        Ok(Some(acknowledged)) if acknowledged > state.revision => problems.add(format!(
+        Ok(Some(acknowledged)) if acknowledged > state.revision => Some(format!(
             "revisions {} to {acknowledged} were acknowledged, and the journal has lost them",
             state.revision.0 + 1
         )),
-        Ok(_) => {}
-        Err(problem) => problems.add(problem),
+        Ok(Some(_)) => None,
+        Ok(None) => {
+            let path = directory.witness();
+            Some(format!("{} is missing, {unproven}", path.display()))
+        }
+        Err(problem) => Some(format!("{problem}, {unproven}")),
     }
 }
 
 fn sound(directory: &Directory, loaded: Loaded) -> Result<Loaded, Error> {
-    if loaded.problems.is_empty() {
-        Ok(loaded)
-    } else {
-        Err(damaged(directory, loaded.problems.into_sentences()))
+    if !loaded.problems.is_empty() {
+        let problems = loaded.problems.into_sentences();
+        return Err(damaged(directory, problems, Repair::Restore));
+    }
+    match loaded.loss {
+        Some(loss) => Err(damaged(directory, vec![loss], Repair::RestoreOrAccept)),
+        None => Ok(loaded),
     }
 }
 
-fn damaged(directory: &Directory, problems: Vec<String>) -> Error {
+/// What can be done about a damaged store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repair {
+    Restore,
+    /// What is there is sound, and somebody may go on with it.
+    RestoreOrAccept,
+}
+
+impl Repair {
+    pub(crate) fn advice(self) -> &'static str {
+        match self {
+            Self::Restore => "restore a backup: `landform store restore FILE --replace`",
+            Self::RestoreOrAccept => {
+                "restore a backup: `landform store restore FILE --replace`; or go on without what is \
+                 lost: `landform store accept-loss`"
+            }
+        }
+    }
+}
+
+fn damaged(directory: &Directory, mut problems: Vec<String>, repair: Repair) -> Error {
+    problems.push(repair.advice().to_owned());
     Error::Damaged {
         dir: directory.path().display().to_string(),
         problems,

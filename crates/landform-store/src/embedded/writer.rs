@@ -8,14 +8,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::checkpoint::{Checkpointer, Doubt};
+use super::clean::Clean;
 use super::directory::{Directory, Witness};
-use super::journal::{Failure, Journal};
+use super::journal::{Failure, Journal, is_full};
 use crate::feed::Feed;
 use crate::history::History;
 use crate::state::{State, Verdict};
@@ -39,6 +40,10 @@ pub(crate) enum Request {
         before: Revision,
         reply: oneshot::Sender<Result<(), Error>>,
     },
+    /// Look whether the journal should be written anew; answered when that is done.
+    Tend {
+        reply: Option<oneshot::Sender<Result<(), Error>>>,
+    },
     /// Write what was asked for before this, then end.
     Close {
         reply: oneshot::Sender<Result<(), Error>>,
@@ -51,6 +56,7 @@ pub(crate) struct Writer {
     pub(crate) requests: mpsc::Receiver<Request>,
     pub(crate) history: History,
     pub(crate) pace: Pace,
+    pub(crate) clean: Clean,
     pub(crate) witness: Witness,
     pub(crate) doubt: Doubt,
     pub(crate) checkpointer: Checkpointer,
@@ -69,6 +75,7 @@ type Compaction = (Revision, oneshot::Sender<Result<(), Error>>);
 struct Batch {
     commits: Vec<Waiting>,
     compactions: Vec<Compaction>,
+    tends: Vec<oneshot::Sender<Result<(), Error>>>,
     close: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -78,8 +85,10 @@ impl Writer {
         // Ends the watches even if this thread panics: a watch must not wait for ever.
         let _close_feed = CloseFeed(Arc::clone(&self.feed));
         let mut compactions = Vec::new();
+        let mut tends = Vec::new();
+        let mut cleaning = false;
         loop {
-            let behind = !compactions.is_empty();
+            let behind = !compactions.is_empty() || cleaning;
             let Some(mut batch) = self.gather(behind) else {
                 break self.end(None);
             };
@@ -88,6 +97,13 @@ impl Writer {
             }
             let written = self.process(std::mem::take(&mut batch.commits));
             self.answer_compactions(&mut compactions, written);
+            tends.append(&mut batch.tends);
+            cleaning = written && self.clean_up();
+            if !cleaning {
+                for reply in tends.drain(..) {
+                    answer(reply, Ok(()));
+                }
+            }
             if let Some(reply) = batch.close {
                 // Refuses new requests; those that got in before are still taken.
                 self.requests.close();
@@ -116,6 +132,7 @@ impl Writer {
                     batch.commits.push((txn, reply));
                 }
                 Request::Compact { before, reply } => batch.compactions.push((before, reply)),
+                Request::Tend { reply } => batch.tends.extend(reply),
                 Request::Close { reply } => {
                     batch.close = Some(reply);
                     break;
@@ -189,6 +206,44 @@ impl Writer {
         }
     }
 
+    /// Takes the next step of writing the journal anew, if that is due. Returns whether there are more: history is
+    /// dropped a step with each batch, so that no commit waits for all of it.
+    fn clean_up(&mut self) -> bool {
+        let now = SystemTime::now();
+        let Some(dead) = self.clean.due(now) else {
+            return false;
+        };
+        let state = self.feed.state();
+        self.history.ask(dead.max(self.history.aged()));
+        if self.history.is_behind(&state) {
+            return true;
+        }
+        match self.journal.renew() {
+            Ok(true) => {
+                let left = (!state.log.is_empty()).then_some(state.revision);
+                if let Err(error) = self.clean.done(left, now) {
+                    tracing::warn!(
+                        error = describe(&error),
+                        "noting when the store was cleaned"
+                    );
+                }
+            }
+            Ok(false) => {
+                tracing::info!("the store's log is being read, and is emptied later");
+                self.clean.postpone(now);
+            }
+            Err(error) if error.sqlite_error().is_some_and(|error| is_full(*error)) => {
+                tracing::warn!("the disk has no room to write the store's journal anew");
+                self.clean.postpone(now);
+            }
+            Err(error) => {
+                let reason = format!("writing the journal anew failed: {error}");
+                self.doubt.raise(reason);
+            }
+        }
+        false
+    }
+
     /// Makes a state durable, then visible.
     fn persist(&mut self, mut state: State, events: &[Arc<Event>]) -> Result<(), Failure> {
         let before = state.compacted;
@@ -197,6 +252,8 @@ impl Writer {
             return Ok(());
         }
         self.journal.write(events, &dropped, &state)?;
+        let dead = events.iter().map(|event| &**event);
+        self.clean.written(dead, SystemTime::now());
         let revision = state.revision;
         self.feed.publish(state, events);
         if let Err(error) = self.witness.set(revision) {

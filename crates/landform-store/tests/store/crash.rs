@@ -12,6 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -24,6 +25,7 @@ use crate::fault::library;
 use crate::support::{Random, child, child_directory, key, records, runtime};
 
 const WRITERS: usize = 8;
+const CLEAN_ALWAYS: &str = "LANDFORM_TEST_CLEAN_ALWAYS";
 const VALUE_BYTES: &str = "LANDFORM_TEST_VALUE_BYTES";
 
 /// So little history that compaction is always at work while the process is killed.
@@ -32,6 +34,11 @@ fn options() -> Options {
         history: HistoryLimits {
             max_events: 600,
             ..HistoryLimits::default()
+        },
+        // Now and then it is written anew with every batch.
+        clean_after: match std::env::var_os(CLEAN_ALWAYS) {
+            Some(_) => Duration::ZERO,
+            None => Options::default().clean_after,
         },
     }
 }
@@ -95,6 +102,9 @@ fn writing_child(directory: &Path, random: &mut Random) -> (Command, u64) {
     };
     let mut command = child("crash::child_writes_until_it_is_killed", directory);
     command.env(VALUE_BYTES, bytes.to_string());
+    if random.below(3) == 0 {
+        command.env(CLEAN_ALWAYS, "1");
+    }
     (command, random.below(most))
 }
 

@@ -6,6 +6,7 @@
     reason = "in a test a failed assumption is a failed test"
 )]
 
+mod clean;
 mod concurrent;
 mod crash;
 mod damage;
@@ -14,3 +15,4 @@ mod maintenance;
 mod memory;
 mod model;
 mod support;
+mod whole;

@@ -241,6 +241,7 @@ fn files_stay_bounded_under_constant_load() {
             max_superseded_bytes: 8 << 20,
             ..HistoryLimits::default()
         },
+        ..Options::default()
     };
     let store = Arc::new(EmbeddedStore::open(directory.path(), options).unwrap());
     let size = |name: &str| {

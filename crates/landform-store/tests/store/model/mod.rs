@@ -57,6 +57,7 @@ impl Tested {
     fn open(&self, directory: &Path) -> Arc<dyn Store> {
         let options = embedded::Options {
             history: self.limits.clone(),
+            ..embedded::Options::default()
         };
         Arc::new(EmbeddedStore::open(directory, options).unwrap())
     }
