@@ -63,6 +63,9 @@ pub(crate) struct Driver {
     pub(crate) ended: Vec<Key>,
     /// Objects that were listed and need no run at the start. Forgotten as soon as anything changes.
     pub(crate) idle: BTreeSet<Key>,
+    /// Objects whose end under a former name was seen, by the name under which they follow: the name that the
+    /// machine knows.
+    pub(crate) leaving: BTreeMap<Key, Key>,
     /// What the machine will be told in this step.
     pub(crate) events: Vec<Event<Key>>,
     pub(crate) stopping: CancellationToken,

@@ -172,6 +172,7 @@ impl Builder {
             timers: Timers::default(),
             provisions: Provisions::default(),
             idle: BTreeSet::new(),
+            leaving: BTreeMap::new(),
             echoes: Echoes::default(),
             trace: Trace::new(self.trace, self.observer),
             waiting_for: BTreeMap::new(),

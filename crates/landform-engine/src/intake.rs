@@ -1,12 +1,13 @@
 //! What sources see becomes the machine's events.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::keys::{
-    ANNOTATION_ERROR, ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT,
-    former_name,
+    ANNOTATION_ERROR, ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RENAMED_TO,
+    ANNOTATION_RETRIGGER_AT, former_name,
 };
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::{Event, Order, Role, Sight, Version};
@@ -133,6 +134,7 @@ impl Driver {
             self.parked.remove(&key);
             self.gone(key, &known);
         }
+        self.end_leaving(key);
     }
 
     pub(crate) fn source_event(&mut self, key: &Arc<GroupKind>, epoch: u64, event: SourceEvent) {
@@ -186,11 +188,22 @@ impl Driver {
         let news = kind.settled;
         kind.reading = Reading::Watching;
         let mut gone = std::mem::take(&mut kind.objects);
+        // Names that were free, by the uid of what has them now.
+        let mut appeared = BTreeMap::new();
         let mut moved = Vec::new();
         for object in &objects {
             let known = kind.known(object);
             let name = kind.key_of(object);
-            let before = gone.remove(&name);
+            let same = gone
+                .get(&name)
+                .is_some_and(|before| before.uid == known.uid);
+            let before = same.then(|| gone.remove(&name)).flatten();
+            if before.is_none()
+                && !gone.contains_key(&name)
+                && let Some(uid) = &known.uid
+            {
+                appeared.insert(uid.clone(), name.clone());
+            }
             if news
                 && before
                     .as_ref()
@@ -202,9 +215,15 @@ impl Driver {
             kind.objects.insert(name, known);
         }
         for (name, known) in gone {
+            // Of a name that another object has now, the machine must know first that the former one is gone.
+            let taken = self.kinds.get(&**key);
+            let taken = taken.is_some_and(|kind| kind.objects.contains_key(&name));
+            let to = known.uid.as_ref().filter(|_| !taken);
+            let to = to.and_then(|uid| appeared.get(uid).cloned());
             self.parked.remove(&name);
-            self.gone(name, &known);
+            self.leave(name, &known, to);
         }
+        self.end_leaving(key);
         moved.sort();
         moved.dedup();
         if !moved.is_empty() {
@@ -280,32 +299,65 @@ impl Driver {
             last.leads_to.sort();
             last.leads_to.dedup();
         }
+        let renamed = object.annotations().get(ANNOTATION_RENAMED_TO);
+        let renamed = renamed.map(|to| Key::new(name.kind.clone(), &name.namespace, to));
         self.parked.remove(&name);
-        self.gone(name, &last);
+        self.leave(name, &last, renamed);
     }
 
-    /// An object is gone. Even its owner's own run wants to know: it may wait for just that.
+    /// An object isn't there any more under its name: it is gone, or follows under another one.
+    fn leave(&mut self, key: Key, known: &Known, to: Option<Key>) {
+        let known_as = self.leaving.remove(&key).unwrap_or_else(|| key.clone());
+        match to.filter(|_| self.reconciler_of(&key).is_some()) {
+            Some(to) => {
+                self.leaving.insert(to, known_as);
+                self.let_go(&key, known);
+            }
+            None if known_as == key => self.gone(key, known),
+            None => {
+                self.let_go(&key, known);
+                self.events.push(Event::Gone { key: known_as });
+            }
+        }
+    }
+
+    /// Objects of a kind that should have followed under another name, and didn't, are gone.
+    fn end_leaving(&mut self, kind: &GroupKind) {
+        let objects = self.kinds.get(kind).map(|kind| &kind.objects);
+        let follows = |to: &Key| objects.is_some_and(|objects| objects.contains_key(to));
+        let ended = self
+            .leaving
+            .extract_if(.., |to, _| *to.kind == *kind && !follows(to));
+        let ended = ended.map(|(_, key)| Event::Gone { key });
+        self.events.extend(ended);
+    }
+
     fn gone(&mut self, key: Key, known: &Known) {
-        self.idle.clear();
-        for owner in &known.leads_to {
-            self.events.push(Event::Related { key: owner.clone() });
-        }
-        self.echoes.forget(&key);
-        self.waiting_for.remove(&key);
-        self.cycle_reports.remove(&key);
-        self.note(key.clone(), TraceEvent::Gone);
-        for reconciler in self.listeners(&key.kind) {
-            guarded(&key.kind.kind, || {
-                reconciler.gone(&key.kind, &key.namespace, &key.name);
-            });
-        }
-        self.provisions.set(&key, Vec::new(), Version(0));
+        self.let_go(&key, known);
         if self.provisions.refs(&key).is_empty() {
             self.events.push(Event::Gone { key });
         } else {
             // Others still provide what has this name.
             self.provisions.touch(&key, Version(0));
         }
+    }
+
+    /// Forgets what is known of a name. Even its owner's own run wants to know: it may wait for just that.
+    fn let_go(&mut self, key: &Key, known: &Known) {
+        self.idle.clear();
+        for owner in &known.leads_to {
+            self.events.push(Event::Related { key: owner.clone() });
+        }
+        self.echoes.forget(key);
+        self.waiting_for.remove(key);
+        self.cycle_reports.remove(key);
+        self.note(key.clone(), TraceEvent::Gone);
+        for reconciler in self.listeners(&key.kind) {
+            guarded(&key.kind.kind, || {
+                reconciler.gone(&key.kind, &key.namespace, &key.name);
+            });
+        }
+        self.provisions.set(key, Vec::new(), Version(0));
     }
 
     /// The reconcilers that want to know of objects of a kind.
@@ -423,7 +475,10 @@ impl Driver {
             }
             // An older sight of it may have been waiting until now.
             self.parked.remove(&key);
-            let former = self.former_name(&key, &object);
+            let former = match self.leaving.remove(&key) {
+                Some(from) => Some((from, false)),
+                None => self.former_name(&key, &object),
+            };
             if how == How::Listed && former.is_none() && self.is_idle(&key, &object) {
                 self.idle.insert(key.clone());
             }
