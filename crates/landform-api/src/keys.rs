@@ -30,6 +30,10 @@ pub const ANNOTATION_ERROR: &str = "landform.dev/error";
 /// for, and an object that was renamed from a copy of its manifest, which has another uid (R15b).
 pub const ANNOTATION_FORMER_NAME: &str = "landform.dev/former-name";
 
+/// Names that begin so are given to objects that are on their way to a name which another object still has. They are
+/// not reconciled meanwhile.
+pub const PREFIX_RENAMING: &str = "landform-renaming-";
+
 /// What [`ANNOTATION_FORMER_NAME`] says of an object that had this name.
 #[must_use]
 pub fn former_name_note(uid: &str, name: &str) -> String {

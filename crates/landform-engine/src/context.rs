@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::api::{Api, Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, ObjectMeta};
 use kube::{Client, ResourceExt as _};
-use landform_schedule::{Phase, Reason};
+use landform_schedule::{Event, Phase, Reason, RunId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -15,11 +15,12 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, millis};
+use crate::driver::Driver;
 use crate::errors::{self, ErrorPlace};
 use crate::hooks::three_way;
 use crate::key::Key;
 use crate::merge;
-use crate::message::Inbox;
+use crate::message::{Inbox, Message};
 use crate::reconciler::{Failure, Ref};
 use crate::recorder::{EventType, Recorder};
 use crate::standing::{self, RefState};
@@ -51,6 +52,7 @@ pub struct Context {
     pub(crate) retrigger_at_ms: Option<u64>,
     pub(crate) recorder: Recorder,
     pub(crate) inbox: Inbox,
+    pub(crate) run: RunId,
     /// When this run wants its object to be looked at again, whatever else it says.
     pub(crate) asked_at_ms: StdMutex<Option<u64>>,
     /// The status as this run last wrote it.
@@ -185,6 +187,14 @@ impl Context {
     pub(crate) fn asked_at_ms(&self) -> Option<u64> {
         let asked = self.asked_at_ms.lock();
         *asked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that the time of this run is over, though it can't return yet: it holds back none but its relatives from
+    /// now on (R8b).
+    pub(crate) fn late(&self) {
+        let run = self.run;
+        let tell = move |driver: &mut Driver| driver.events.push(Event::Late { run });
+        self.inbox.put(Message::Visit(Box::new(tell)));
     }
 
     /// How the objects stand that this one refers to, in the order of [`Context::refs`], by their last runs.

@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::keys::{
     ANNOTATION_ERROR, ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RENAMED_TO,
-    ANNOTATION_RETRIGGER_AT, former_name,
+    ANNOTATION_RETRIGGER_AT, PREFIX_RENAMING, former_name,
 };
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::{Event, Order, Role, Sight, Version};
@@ -571,6 +571,9 @@ impl Driver {
         if let Some(provided) = provided {
             return provided;
         }
+        // It is renamed once more in a moment; who deletes it meanwhile has it go.
+        let marked = object.metadata.deletion_timestamp.is_some();
+        let is_on_its_way = key.name.starts_with(PREFIX_RENAMING) && !marked;
         Sight {
             order: reconciler.as_ref().map_or(Order::Free, |reconciler| {
                 self.order(&key, object, reconciler.order())
@@ -578,10 +581,10 @@ impl Driver {
             version: version_of(object),
             content: content.unwrap_or_default(),
             refs: refs.collect(),
-            marked: object.metadata.deletion_timestamp.is_some(),
+            marked,
             role: match reconciler {
-                Some(_) => Role::Reconciled,
-                None => Role::Passive,
+                Some(_) if !is_on_its_way => Role::Reconciled,
+                Some(_) | None => Role::Passive,
             },
             key,
         }

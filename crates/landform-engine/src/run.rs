@@ -231,6 +231,7 @@ impl Run {
             phase: self.phase,
             recorder: self.recorder.clone(),
             inbox: self.inbox.clone(),
+            run: self.id,
             written: tokio::sync::Mutex::default(),
             asked_at_ms: Mutex::default(),
         })

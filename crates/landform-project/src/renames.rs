@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landform_api::keys::PREFIX_RENAMING;
 use landform_api::project::{ANNOTATION_APPLIED, ANNOTATION_BLUEPRINT, ANNOTATION_FILE};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -317,7 +318,7 @@ fn same_but_name(left: &Value, right: &Value) -> bool {
 pub(crate) fn parked(to: &ObjectId) -> ObjectId {
     let sum = format!("{:x}", Sha256::digest(&to.name));
     ObjectId {
-        name: format!("landform-renaming-{}", &sum[..16]),
+        name: format!("{PREFIX_RENAMING}{}", &sum[..16]),
         ..to.clone()
     }
 }

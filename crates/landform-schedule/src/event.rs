@@ -131,6 +131,11 @@ pub enum Event<K> {
         /// The time, in the units of all times here.
         now_ms: u64,
     },
+    /// A run's time is over, and it hasn't returned yet: from now on it holds back none but its relatives (R8b).
+    Late {
+        /// The run.
+        run: RunId,
+    },
     /// A cancelled run has not returned for so long that it is reported.
     Overdue {
         /// The run.

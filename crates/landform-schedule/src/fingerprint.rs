@@ -30,7 +30,7 @@ impl<K: ObjectKey> Scheduler<K> {
                 let waiting = self.waiting.for_ancestor.get(&node);
                 let waiting = waiting.map(|nodes| keys(&mut nodes.iter()));
                 let far = self.waiting.far.contains(&node);
-                let cut = self.cut.contains(&node);
+                let cut = (self.cut.contains(&node), self.patient.contains_key(&node));
                 let own = self.ripple.of(node);
                 let tally = crate::ripple::Tally {
                     due: own.due,
@@ -38,7 +38,7 @@ impl<K: ObjectKey> Scheduler<K> {
                     ..*self.ripple.of(self.graph.unit(node))
                 };
                 format!(
-                    "{:?} {state:?} {run:?} {refs:?} {former:?} {waits:?} {waiting:?} {far} {cut} {tally:?}",
+                    "{:?} {state:?} {run:?} {refs:?} {former:?} {waits:?} {waiting:?} {far} {cut:?} {tally:?}",
                     key(&node)
                 )
             })

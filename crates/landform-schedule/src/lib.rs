@@ -19,6 +19,7 @@ mod event;
 mod fingerprint;
 mod flow;
 mod object;
+mod patience;
 mod ripple;
 mod run;
 pub mod scenario;

@@ -90,8 +90,8 @@ pub(crate) struct Run<K> {
     pub(crate) reason: Reason,
     pub(crate) phase: Phase,
     pub(crate) cancelled: Option<Cause<K>>,
-    /// Whether the run before it failed.
-    pub(crate) again: bool,
+    /// Whether the run before it failed, or its own time is over: it holds back none but its relatives (R8b).
+    pub(crate) aside: bool,
     pub(crate) writes: Writes,
 }
 
@@ -129,6 +129,8 @@ pub(crate) struct Trouble {
 pub(crate) struct Timer {
     pub(crate) at_ms: u64,
     pub(crate) reason: Reason,
+    /// Whether it has waited for those below once.
+    pub(crate) waited: bool,
 }
 
 /// What waits for whom beyond the counters.

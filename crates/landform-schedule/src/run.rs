@@ -5,9 +5,9 @@ use std::sync::Arc;
 use landform_graph::NodeId;
 
 use crate::backoff;
-use crate::command::{Cause, Command, Phase, Reason, Report, Touch};
+use crate::command::{Cause, Phase, Reason, Report, Touch};
 use crate::event::{Answer, ObjectKey, Outcome, Retry, RunId, Version};
-use crate::object::{Flight, Presence, Run, Timer, Trouble};
+use crate::object::{Flight, Presence, Run, Trouble};
 use crate::scheduler::Scheduler;
 
 impl<K: ObjectKey> Scheduler<K> {
@@ -155,9 +155,18 @@ impl<K: ObjectKey> Scheduler<K> {
         if at_ms <= now_ms {
             self.set_due(node, reason);
         } else if self.object(node).due.is_none() {
-            self.timers.insert(node, Timer { at_ms, reason });
-            self.push(node, |key| Command::SetTimer { key, at_ms });
+            self.set_timer(node, at_ms, reason);
         }
+    }
+
+    pub(crate) fn late(&mut self, run: RunId) {
+        let Some(node) = self.objects_of_runs.get(&run).copied() else {
+            return;
+        };
+        if let Some(run) = self.runs.get_mut(&node) {
+            run.aside = true;
+        }
+        self.recount(node);
     }
 
     pub(crate) fn overdue(&mut self, run: RunId) {

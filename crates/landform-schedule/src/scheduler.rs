@@ -33,6 +33,10 @@ pub struct Scheduler<K> {
     /// Among whom objects' deletes and renames go first, where that isn't their namespace.
     pub(crate) orders: BTreeMap<NodeId, Order<K>>,
     pub(crate) waiting: Waiting,
+    /// Objects whose time has come and that wait for those below them: for this one at present (R12b).
+    pub(crate) patient: BTreeMap<NodeId, NodeId>,
+    /// Whether a reference was taken back since the patient were last looked at.
+    pub(crate) cut_edges: bool,
     /// Objects that may be able to start: deletes and renames, and the others.
     pub(crate) early: VecDeque<NodeId>,
     pub(crate) ordinary: VecDeque<NodeId>,
@@ -61,6 +65,8 @@ impl<K: ObjectKey> Scheduler<K> {
             barriers: Barriers::default(),
             orders: BTreeMap::new(),
             waiting: Waiting::default(),
+            patient: BTreeMap::new(),
+            cut_edges: false,
             early: VecDeque::new(),
             ordinary: VecDeque::new(),
             early_due: Vec::new(),
@@ -106,6 +112,7 @@ impl<K: ObjectKey> Scheduler<K> {
                 outcome,
                 now_ms,
             } => self.finished(run, outcome, now_ms),
+            Event::Late { run } => self.late(run),
             Event::Overdue { run } => self.overdue(run),
         }
     }
@@ -172,6 +179,7 @@ impl<K: ObjectKey> Scheduler<K> {
     }
 
     pub(crate) fn clear_timer(&mut self, node: NodeId) {
+        self.patient.remove(&node);
         if self.timers.remove(&node).is_some() {
             self.push(node, |key| Command::ClearTimer { key });
         }
@@ -230,7 +238,7 @@ impl<K: ObjectKey> Scheduler<K> {
             && !self.graph.is_cyclic(node);
         let next = early(object.phase()).filter(|_| waits);
         let running = self.runs.get(&node);
-        let running = running.filter(|run| run.cancelled.is_none() && !run.again);
+        let running = running.filter(|run| run.cancelled.is_none() && !run.aside);
         let running = running.and_then(|run| early(run.phase));
         self.count(node, [next, running].into_iter().flatten().min());
     }

@@ -143,6 +143,7 @@ impl<K: ObjectKey> Scheduler<K> {
         self.grow();
         let changed = self.graph.set_refs(node, &refs, &mut self.ripple);
         if changed {
+            self.cut_edges = true;
             for to in before {
                 self.release(to);
             }
@@ -294,12 +295,14 @@ impl<K: ObjectKey> Scheduler<K> {
         };
         // A timer that was set anew or cleared may still have been on its way.
         let timer = self.timers.get(&node).filter(|timer| timer.at_ms == at_ms);
-        let Some(reason) = timer.map(|timer| timer.reason) else {
+        let Some(timer) = timer.copied() else {
             return;
         };
         self.timers.remove(&node);
-        self.set_due(node, reason);
-        self.flow(node);
+        if !self.waits_for_those_below(node, timer) {
+            self.set_due(node, timer.reason);
+            self.flow(node);
+        }
     }
 }
 

@@ -26,7 +26,12 @@ impl<K: ObjectKey> Scheduler<K> {
     pub(crate) fn settle(&mut self) {
         loop {
             let next = self.early.pop_front().or_else(|| self.ordinary.pop_front());
-            let Some(node) = next else { break };
+            let Some(node) = next else {
+                if self.end_patience() {
+                    continue;
+                }
+                break;
+            };
             self.object_mut(node).candidate = false;
             if self.graph.key(node).is_none() {
                 continue;
@@ -103,7 +108,7 @@ impl<K: ObjectKey> Scheduler<K> {
             reason,
             phase,
             cancelled: None,
-            again: self.troubles.contains_key(&node),
+            aside: self.troubles.contains_key(&node),
             writes: Writes::default(),
         };
         self.runs.insert(node, run);

@@ -9,6 +9,7 @@
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use kube::core::DynamicObject;
+use landform_api::keys::PREFIX_RENAMING;
 use landform_api::landscaper::installation::InstallationStatus;
 use landform_api::landscaper::{Operation, keys};
 use landform_engine::{Context, Failure};
@@ -68,7 +69,7 @@ async fn take_execution(objects: &Objects, installation: &DynamicObject) -> Resu
         });
         match in_the_way {
             Some(other) => {
-                let parked = format!("landform-renaming-{}", other.uid().unwrap_or_default());
+                let parked = format!("{PREFIX_RENAMING}{}", other.uid().unwrap_or_default());
                 objects
                     .rename("Execution", &other.metadata, &parked)
                     .await?;

@@ -129,6 +129,7 @@ async fn a_failed_command_is_explained() {
 /// Starts a program in the background of a shell, and returns the connection on which it was ready.
 async fn running(
     manner: &str,
+    limits: Limits,
 ) -> (
     impl Future<Output = Result<Bytes, CallError>>,
     oneshot::Sender<()>,
@@ -144,7 +145,7 @@ async fn running(
         let cancelled = async {
             let _ = cancelled.await;
         };
-        hook.call(Bytes::new(), LIMITS, cancelled).await
+        hook.call(Bytes::new(), limits, cancelled).await
     };
     (call, cancel, listener)
 }
@@ -158,7 +159,7 @@ async fn lines_of(listener: TcpListener) -> tokio::io::Lines<BufReader<TcpStream
 
 #[tokio::test]
 async fn r9_cancelling_sends_sigterm_to_the_whole_group() {
-    let (call, cancel, listener) = running("gentle").await;
+    let (call, cancel, listener) = running("gentle", LIMITS).await;
     let watch = async {
         let mut lines = lines_of(listener).await;
         cancel.send(()).unwrap();
@@ -172,11 +173,14 @@ async fn r9_cancelling_sends_sigterm_to_the_whole_group() {
 
 #[tokio::test]
 async fn r9_who_ignores_sigterm_is_killed() {
-    let (call, cancel, listener) = running("stubborn").await;
+    // Real processes take real time to end.
+    let limits = Limits {
+        grace: Duration::from_millis(50),
+        ..LIMITS
+    };
+    let (call, cancel, listener) = running("stubborn", limits).await;
     let watch = async {
         let mut lines = lines_of(listener).await;
-        // From here on five seconds pass as soon as nothing else happens.
-        tokio::time::pause();
         cancel.send(()).unwrap();
         // A connection that ends without a word: the program was killed.
         assert!(!matches!(lines.next_line().await, Ok(Some(_))));
@@ -187,22 +191,22 @@ async fn r9_who_ignores_sigterm_is_killed() {
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_ended() {
-    let (call, _cancel, listener) = running("gentle").await;
+    let limits = Limits {
+        timeout: Duration::from_secs(4),
+        ..LIMITS
+    };
+    let (call, _cancel, listener) = running("gentle", limits).await;
     let watch = async {
         let mut lines = lines_of(listener).await;
-        tokio::time::pause();
         while let Ok(Some(_)) = lines.next_line().await {}
     };
     let (result, ()) = tokio::join!(call, watch);
-    assert_eq!(
-        result.unwrap_err().to_string(),
-        "has not answered after 50s"
-    );
+    assert_eq!(result.unwrap_err().to_string(), "has not answered after 4s");
 }
 
 #[tokio::test]
 async fn r9_a_dropped_call_leaves_no_process_behind() {
-    let (call, _cancel, listener) = running("stubborn").await;
+    let (call, _cancel, listener) = running("stubborn", LIMITS).await;
     let mut lines = {
         let mut call = Box::pin(call);
         tokio::select! {

@@ -166,7 +166,17 @@ impl HookReconciler {
             grace: self.spec.hook.grace,
         };
         let called = self.hook.call(request, limits, context.cancelled());
-        let answer = match called.await {
+        let late = async {
+            tokio::time::sleep(limits.timeout).await;
+            context.late();
+            std::future::pending().await
+        };
+        let called = tokio::select! {
+            biased;
+            called = called => called,
+            never = late => never,
+        };
+        let answer = match called {
             Ok(bytes) => {
                 self.health.note(None);
                 protocol::read(&bytes)

@@ -70,6 +70,10 @@ pub(super) struct Model {
     pub(super) former: BTreeMap<Name, RunId>,
     /// The names that reconcilers know, and whether a run was started since.
     pub(super) known_as: BTreeMap<Name, (Name, bool)>,
+    /// Whose timer is one that it asked for, and has not waited yet.
+    asked: BTreeSet<Name>,
+    /// Whose time has come, and who let those below finish first (R12b).
+    pub(super) patient: BTreeSet<Name>,
     cyclic: BTreeSet<Name>,
     /// Of this step: whose object others touched while it ran, and who was above whom.
     touched: BTreeSet<Name>,
@@ -166,8 +170,15 @@ impl Model {
                 self.touch(name);
                 self.must.insert(name.clone());
             }
-            Action::Child(name) | Action::Due(name) => {
+            Action::Child(name) => {
                 self.must.insert(name.clone());
+            }
+            Action::Due(name) => {
+                if self.asked.remove(name) && self.is_busy_below(name) {
+                    self.patient.insert(name.clone());
+                } else {
+                    self.must.insert(name.clone());
+                }
             }
             Action::Status(_) | Action::OwnUpdate(..) => {}
             Action::Relate(name, refs) => {
@@ -196,12 +207,24 @@ impl Model {
             Action::OwnGone(name) => self.vanish(name),
             Action::Rename(from, to) => self.rename(from, to),
             Action::Finish(name, how) => self.finish(name, *how),
+            Action::Late(name) => {
+                let flights = self.flights.values_mut();
+                let of_name = flights.filter(|fly| fly.name == *name);
+                of_name.for_each(|fly| fly.thing.failed = true);
+            }
             Action::Overdue(name) => {
                 let flights = self.flights.values_mut();
                 let of_name = flights.filter(|fly| fly.name == *name && fly.cancelled);
                 of_name.for_each(|fly| fly.stuck = true);
             }
         }
+        let Self {
+            patient,
+            must,
+            things,
+            ..
+        } = self;
+        patient.retain(|name| !must.contains(name) && things.contains_key(name));
         self.sync_cycles();
         self.were_cyclic.extend(self.cyclic.iter().cloned());
         for fly in self.flights.values() {
@@ -270,6 +293,10 @@ impl Model {
             }
             if fly.phase == Phase::Rename && how != How::Error {
                 self.known_as.remove(name);
+            }
+            self.asked.remove(name);
+            if how == How::RetriggerSoon {
+                self.asked.insert(name.clone());
             }
             if how == How::RetriggerPast {
                 self.must.insert(name.clone());
@@ -467,7 +494,8 @@ impl Model {
         if let Some(held) = self.held_by(key) {
             return Err(format!("{key} starts although {held}"));
         }
-        ensure(self.must.remove(key), || {
+        let was_patient = self.patient.remove(key) && !self.is_busy_below(key);
+        ensure(self.must.remove(key) || was_patient, || {
             format!("R2: {key} starts for no reason")
         })?;
         ensure(self.things[key].phase == phase, || {
@@ -484,7 +512,24 @@ impl Model {
         Ok(())
     }
 
-    fn check_rest(&self) -> Checked {
+    /// Whether something below an object runs or must run.
+    fn is_busy_below(&self, name: &Name) -> bool {
+        let must = self
+            .must
+            .iter()
+            .filter(|other| !self.cyclic.contains(*other));
+        let flying = self.flights.values().map(|fly| &fly.name);
+        let mut at_work = must.chain(flying);
+        at_work.any(|other| other != name && self.ancestors(other).contains(name))
+    }
+
+    fn check_rest(&mut self) -> Checked {
+        let patient = std::mem::take(&mut self.patient);
+        let (still, over): (BTreeSet<_>, BTreeSet<_>) = patient
+            .into_iter()
+            .partition(|name| self.is_busy_below(name));
+        self.patient = still;
+        self.must.extend(over);
         for name in &self.must {
             let held = self.held_by(name);
             ensure(held.is_some(), || {

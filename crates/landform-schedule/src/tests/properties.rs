@@ -51,6 +51,7 @@ fn any_action() -> impl Strategy<Value = Action> {
         1 => any_name().prop_map(Action::OwnGone),
         1 => any_name().prop_map(Action::Overdue),
         2 => any_name().prop_map(Action::Due),
+        1 => any_name().prop_map(Action::Late),
     ]
 }
 
@@ -75,7 +76,7 @@ proptest! {
         for mut actions in steps {
             // The model takes all commands of a step together, and runs that return come first.
             actions.sort_by_key(|action| match action {
-                Action::Finish(..) | Action::Overdue(_) => 0,
+                Action::Finish(..) | Action::Overdue(_) | Action::Late(_) => 0,
                 Action::Due(_) => 1,
                 _ => 2,
             });

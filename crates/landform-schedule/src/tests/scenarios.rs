@@ -95,6 +95,7 @@ fn action(command: &str) -> Result<Action, String> {
         ["finish", object, "error"] => Action::Finish(name(object), How::Error),
         ["finish", object, "retrigger", "now"] => Action::Finish(name(object), How::RetriggerPast),
         ["finish", object, "retrigger", "soon"] => Action::Finish(name(object), How::RetriggerSoon),
+        ["late", object] => Action::Late(name(object)),
         ["due", object] => Action::Due(name(object)),
         ["overdue", object] => Action::Overdue(name(object)),
         _ => return Err(format!("unknown command: {command}")),

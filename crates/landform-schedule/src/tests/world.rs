@@ -84,6 +84,8 @@ pub(super) enum Action {
     OwnGone(Name),
     Finish(Name, How),
     Overdue(Name),
+    /// The time of its run is over.
+    Late(Name),
     /// Its timer fires.
     Due(Name),
 }
@@ -199,7 +201,9 @@ impl World {
             Action::OwnMark(name) => {
                 stored(name).is_some_and(|object| !object.marked) && running(name)
             }
-            Action::Finish(name, _) | Action::Overdue(name) => self.model.flight_of(name).is_some(),
+            Action::Finish(name, _) | Action::Overdue(name) | Action::Late(name) => {
+                self.model.flight_of(name).is_some()
+            }
             Action::Due(name) => self.timers.contains_key(name),
         }
     }
@@ -268,6 +272,10 @@ impl World {
             Action::Overdue(name) => {
                 let run = self.model.flight_of(name).unwrap();
                 vec![Event::Overdue { run }]
+            }
+            Action::Late(name) => {
+                let run = self.model.flight_of(name).unwrap();
+                vec![Event::Late { run }]
             }
         }
     }
