@@ -82,16 +82,8 @@ impl<'a> Search<'a> {
     fn told(&mut self) {
         let observed = self.observed;
         let mut told: BTreeMap<ObjectId, Vec<&ObjectId>> = BTreeMap::new();
-        for (to, wanted) in observed.wanted {
-            let Some(from) = former(to, wanted) else {
-                continue;
-            };
-            // Files go on to tell of renames that were carried out.
-            let done = observed
-                .live
-                .get(to)
-                .is_some_and(|live| live.former.as_ref() == Some(&from.name) && !live.deleting);
-            if !done && self.movable(&from).is_some() && !self.taken.contains_key(to) {
+        for (to, from) in self.news() {
+            if self.movable(&from).is_some() && !self.taken.contains_key(to) {
                 told.entry(from).or_default().push(to);
             }
         }
@@ -113,6 +105,28 @@ impl<'a> Search<'a> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// The former names that files tell of renames which have not been carried out. Files go on to tell of those that
+    /// were: then the object of that name had the former one. But when that object is told to leave, what takes its
+    /// name is another one, and the telling is new.
+    fn news(&self) -> Vec<(&'a ObjectId, ObjectId)> {
+        let observed = self.observed;
+        let told = observed.wanted.iter();
+        let told = told.filter_map(|(to, wanted)| Some((to, former(to, wanted)?)));
+        let (mut done, mut news): (Vec<_>, Vec<_>) = told.partition(|(to, from)| {
+            let live = observed.live.get(*to).filter(|live| !live.deleting);
+            live.is_some_and(|live| live.former.as_ref() == Some(&from.name))
+        });
+        loop {
+            let leaves = |to: &ObjectId| news.iter().any(|(_, from)| from == to);
+            let (more, rest): (Vec<_>, Vec<_>) = done.into_iter().partition(|(to, _)| leaves(to));
+            if more.is_empty() {
+                return news;
+            }
+            news.extend(more);
+            done = rest;
         }
     }
 

@@ -6,6 +6,13 @@ use sha2::Digest as _;
 
 use crate::harness::{World, map, widget};
 
+/// A widget whose file tells its former name.
+fn told(name: &str, former: &str, size: u32) -> String {
+    let annotated =
+        format!("{{name: {name}, annotations: {{landform.dev/renamed-from: {former}}}}}");
+    widget(name, size).replace(&format!("{{name: {name}}}"), &annotated)
+}
+
 #[tokio::test]
 async fn r15_a_renamed_object_keeps_its_state_and_its_reconciler_is_told() {
     let world = World::new(&[("a.yaml", &widget("old", 1)), ("b.yaml", &map("b", "1"))]).await;
@@ -273,15 +280,33 @@ async fn r15b_a_swap_that_a_crash_interrupted_is_carried_on() {
 }
 
 #[tokio::test]
+async fn r15b_a_name_that_was_taken_over_before_can_be_taken_over_again() {
+    // An object that was once called b is c now, by its content; another b came.
+    let mut world = World::new(&[("b.yaml", &widget("b", 1))]).await;
+    world.synced(1).await;
+    let first = uids(&world, &["b"]).await;
+    world.write("b.yaml", &widget("c", 1));
+    world.write("x.yaml", &widget("b", 2));
+    world.synced(2).await;
+    let before = uids(&world, &["c", "b"]).await;
+    assert_eq!(before[0], first[0]);
+    // Both are told to move on, and change: b takes the name of the one that had its own.
+    world.stop().await;
+    world.write("b.yaml", &told("d", "c", 11));
+    world.write("x.yaml", &told("c", "b", 12));
+    world.restart().await;
+    for (name, size) in [("d", 11), ("c", 12)] {
+        let changed = |found: &Value| found["spec"]["size"] == size;
+        world.until("Widget", name, changed).await;
+    }
+    assert_eq!(uids(&world, &["d", "c"]).await, before);
+}
+
+#[tokio::test]
 async fn r15b_a_swap_that_files_tell_is_made_once() {
     let mut world = World::new(&[("a.yaml", &widget("a", 1)), ("b.yaml", &widget("b", 2))]).await;
     world.synced(2).await;
     let before = uids(&world, &["a", "b"]).await;
-    let told = |name: &str, former: &str, size| {
-        let annotated =
-            format!("{{name: {name}, annotations: {{landform.dev/renamed-from: {former}}}}}");
-        widget(name, size).replace(&format!("{{name: {name}}}"), &annotated)
-    };
     world.write(
         "a.yaml",
         &format!("{}---\n{}", told("b", "a", 11), told("a", "b", 12)),

@@ -112,7 +112,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
     report.problems = loaded.problems.into_sentences();
     report.problems.extend(loaded.loss);
     if !report.problems.is_empty() {
-        report.problems.push(repair.advice().to_owned());
+        report.problems.push(repair.advice(directory.path()));
     }
     Ok(report)
 }

@@ -216,10 +216,12 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
     Ok((connection, loaded))
 }
 
-/// Whether nothing was ever written here: a crash during the first start leaves a witness of nothing.
+/// Whether nothing was ever written here: a crash during the first start leaves a witness of nothing. The note of
+/// the last cleaning is made by a store that was open.
 fn is_new(directory: &Directory, witness: &Result<Option<Revision>, String>) -> bool {
     let logged = std::fs::metadata(directory.wal()).is_ok_and(|log| log.len() > 0);
-    !logged && matches!(witness, Ok(None | Some(Revision::ZERO)))
+    let was_open = directory.cleaned().exists();
+    !logged && !was_open && matches!(witness, Ok(None | Some(Revision::ZERO)))
 }
 
 /// Makes an empty store: the witness first, then the journal, which is there whole or not at all.
@@ -270,19 +272,22 @@ pub(crate) enum Repair {
 }
 
 impl Repair {
-    pub(crate) fn advice(self) -> &'static str {
+    /// What to do about the store in this directory, which is `store` in the data directory.
+    pub(crate) fn advice(self, store: &Path) -> String {
+        let data = store.parent().unwrap_or(store).display();
+        let restore =
+            format!("restore a backup: `landform store restore FILE --replace --data-dir {data}`");
         match self {
-            Self::Restore => "restore a backup: `landform store restore FILE --replace`",
-            Self::RestoreOrAccept => {
-                "restore a backup: `landform store restore FILE --replace`; or go on without what is \
-                 lost: `landform store accept-loss`"
-            }
+            Self::Restore => restore,
+            Self::RestoreOrAccept => format!(
+                "{restore}; or go on without what is lost: `landform store accept-loss --data-dir {data}`"
+            ),
         }
     }
 }
 
 fn damaged(directory: &Directory, mut problems: Vec<String>, repair: Repair) -> Error {
-    problems.push(repair.advice().to_owned());
+    problems.push(repair.advice(directory.path()));
     Error::Damaged {
         dir: directory.path().display().to_string(),
         problems,
