@@ -36,6 +36,9 @@ pub struct Surroundings {
     pub(crate) environment: SimEnvironment,
 }
 
+/// By group and kind: the plural, and whether it has namespaces.
+type Plurals = BTreeMap<(String, String), (String, bool)>;
+
 /// A process that runs. Cheap to clone.
 #[derive(Clone)]
 pub struct Process {
@@ -43,7 +46,7 @@ pub struct Process {
     surroundings: Surroundings,
     life: Arc<Life>,
     /// What discovery said of a kind: its plural, and whether it has namespaces.
-    resources: Arc<Mutex<BTreeMap<(String, String), (String, bool)>>>,
+    resources: Arc<Mutex<Plurals>>,
 }
 
 /// Idle watches cost simulated events; those that last get a bookmark now and then.

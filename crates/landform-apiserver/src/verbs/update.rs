@@ -185,6 +185,13 @@ pub(crate) fn shown(resource: &Resource, stored: &Object, revision: Revision) ->
 /// Checks resourceVersion and uid against what is stored (C4). A patched object has the stored version unless the
 /// patch names another one.
 fn check_version(place: &Place, object: &Object, old: &Object, stored: Revision) -> Result<()> {
+    for field in ["resourceVersion", "uid"] {
+        let value = meta::metadata(object).get(field);
+        if value.is_some_and(|value| !value.is_string() && !value.is_null()) {
+            let message = format!("metadata.{field} must be a string");
+            return Err(crate::error::ApiError::bad_request(message));
+        }
+    }
     let version = meta::text(object, "resourceVersion");
     if !version.is_empty() && version != "0" && version != stored.to_string() {
         return Err(place.conflict(MODIFIED));

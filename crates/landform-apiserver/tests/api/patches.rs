@@ -161,3 +161,20 @@ async fn a_patch_of_what_is_not_there_is_404_and_a_bad_result_is_422() {
     assert_eq!(code, 422);
     assert!(message.contains("spec.replicas"), "{message}");
 }
+
+#[tokio::test]
+async fn c4_a_version_or_uid_that_is_no_string_is_refused_and_changes_nothing() {
+    let api = Api::start().await;
+    let path = format!("{MAPS}/a");
+    let before = api.post(MAPS, map("a")).await.ok();
+    for field in ["resourceVersion", "uid"] {
+        for value in [json!(1), json!(["1"]), json!({})] {
+            let patch = json!({"metadata": {field: value}, "data": {"x": "1"}});
+            let answer = api.patch(&path, "merge", patch).await;
+            let (code, _, message) = answer.failed();
+            assert_eq!(code, 400, "{message}");
+            assert!(message.contains(field), "{message}");
+        }
+    }
+    assert_eq!(api.get(&path).await.ok(), before);
+}
