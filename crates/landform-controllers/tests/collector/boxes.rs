@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{MAPS, World};
 
 pub(crate) const BOXES: &str = "/apis/example.com/v1/namespaces/default/boxes";
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(crate) const DEFINITION: &str =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/boxes.example.com";
 

@@ -12,7 +12,7 @@ use landform_store::memory::MemoryStore;
 use serde_json::{Value, json};
 use tower::Service;
 
-use crate::boxes::{BOXES, DEFINITION, with_boxes};
+use crate::boxes::{BOXES, DEFINITION, DEFINITIONS, with_boxes};
 use crate::harness::{MAPS, World};
 
 async fn held_box(world: &World, name: &str, owners: &[&str], finalizers: &[&str]) -> Value {
@@ -60,21 +60,18 @@ async fn g5_a_kind_that_appears_later_is_followed_and_one_that_goes_is_forgotten
 async fn g10_a_kind_that_its_groups_newest_version_does_not_have_is_collected() {
     let mut world = World::start().await;
     world.keep_house();
-    let send = |definition: Value| {
-        let world = &world;
-        async move { world.send(Method::POST, DEFINITIONS, &definition).await.0 }
-    };
-    assert_eq!(send(definition()).await, 201);
-    let mut newer = definition();
-    newer["metadata"]["name"] = json!("gadgets.example.com");
+    with_boxes(&world).await;
+    let mut newer = world.read(DEFINITION).await;
+    newer["metadata"] = json!({"name": "gadgets.example.com"});
     newer["spec"]["names"] = json!({"plural": "gadgets", "kind": "Gadget"});
     newer["spec"]["versions"][0]["name"] = json!("v2");
-    assert_eq!(send(newer).await, 201);
+    let (code, made) = world.send(Method::POST, DEFINITIONS, &newer).await;
+    assert_eq!(code, 201, "{made}");
     world.make("owner", &[]).await;
-    widget(&world, "w", &["owner"], &[]).await;
+    held_box(&world, "w", &["owner"], &[]).await;
     world.delete("owner", None).await;
     world.left(&[]).await;
-    assert_eq!(world.get(&format!("{WIDGETS}/w")).await.0, 404);
+    assert_eq!(world.get(&format!("{BOXES}/w")).await.0, 404);
 }
 
 #[tokio::test]
