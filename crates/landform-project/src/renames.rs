@@ -83,7 +83,7 @@ impl<'a> Search<'a> {
         let observed = self.observed;
         let mut told: BTreeMap<ObjectId, Vec<&ObjectId>> = BTreeMap::new();
         for (to, from) in self.news() {
-            if self.movable(&from).is_some() && !self.taken.contains_key(to) {
+            if self.movable(&from).is_some() {
                 told.entry(from).or_default().push(to);
             }
         }
@@ -115,9 +115,12 @@ impl<'a> Search<'a> {
         let observed = self.observed;
         let told = observed.wanted.iter();
         let told = told.filter_map(|(to, wanted)| Some((to, former(to, wanted)?)));
+        let told = told.filter(|(to, _)| !self.taken.contains_key(*to));
         let (mut done, mut news): (Vec<_>, Vec<_>) = told.partition(|(to, from)| {
             let live = observed.live.get(*to).filter(|live| !live.deleting);
-            live.is_some_and(|live| live.former.as_ref() == Some(&from.name))
+            let former = live.and_then(|live| live.former.as_deref());
+            // What had a name for the moment between two others was renamed because it was told.
+            former.is_some_and(|former| *former == from.name || former.starts_with(PREFIX_RENAMING))
         });
         loop {
             let leaves = |to: &ObjectId| news.iter().any(|(_, from)| from == to);

@@ -79,6 +79,7 @@ fn without_a_terminal_every_change_of_phase_is_a_line() {
     let before = project.get("installation/web")["metadata"]["uid"].clone();
     let item = project.get("deployitem")["items"].as_array().unwrap().len();
     project.edit("web.yaml", "name: web", "name: shop");
+    up.expect(&["Installation/shop  "]);
     up.expect(&["Everything is ready after "]);
     let renamed = project.get("installation/shop");
     assert_eq!(renamed["metadata"]["uid"], before);

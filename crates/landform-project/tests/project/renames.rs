@@ -286,6 +286,7 @@ async fn r15b_a_name_that_was_taken_over_before_can_be_taken_over_again() {
     world.synced(1).await;
     let first = uids(&world, &["b"]).await;
     world.write("b.yaml", &widget("c", 1));
+    world.until("Widget", "c", Value::is_object).await;
     world.write("x.yaml", &widget("b", 2));
     world.synced(2).await;
     let before = uids(&world, &["c", "b"]).await;
