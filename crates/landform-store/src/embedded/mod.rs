@@ -221,7 +221,12 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
 fn is_new(directory: &Directory, witness: &Result<Option<Revision>, String>) -> bool {
     let logged = std::fs::metadata(directory.wal()).is_ok_and(|log| log.len() > 0);
     let was_open = directory.cleaned().exists();
-    !logged && !was_open && matches!(witness, Ok(None | Some(Revision::ZERO)))
+    let nothing = match witness {
+        Ok(None) => !was_open,
+        Ok(Some(acknowledged)) => *acknowledged == Revision::ZERO,
+        Err(_) => false,
+    };
+    nothing && !logged
 }
 
 /// Makes an empty store: the witness first, then the journal, which is there whole or not at all.

@@ -223,6 +223,22 @@ fn a_new_directory_opens_whatever_its_first_start_left() {
 }
 
 #[test]
+fn a_directory_that_has_lost_journal_and_witness_is_no_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()).unwrap());
+    let entries = fs::read_dir(directory.path()).unwrap();
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with(JOURNAL) || name == "acknowledged" {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let message = open(directory.path()).err().unwrap().to_string();
+    assert!(message.contains("is missing"), "{message}");
+    assert!(message.contains("--data-dir"), "{message}");
+}
+
+#[test]
 fn a_store_of_the_version_before_opens() {
     let sample = sample();
     let made = sample.make(&FILES.map(|name| (name, Fate::Intact)));
