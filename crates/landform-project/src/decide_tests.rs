@@ -383,14 +383,25 @@ fn r15b_renames_are_found_across_files_in_chains_and_in_swaps() {
             "apply b",
         ),
         (
-            "half of it is known to be carried out",
+            "a told swap that was carried out over a temporary name",
             chain()
                 .was("a", "b")
+                .was("b", "landform-renaming-0123456789abcdef")
                 .wants("f", "b", "8")
                 .told("b", "a")
                 .wants("f", "a", "1")
                 .told("a", "b"),
             "apply b",
+        ),
+        (
+            "told as a swap, of one that had the other name before",
+            chain()
+                .was("a", "b")
+                .wants("f", "b", "8")
+                .told("b", "a")
+                .wants("g", "a", "9")
+                .told("a", "b"),
+            "rename a b, rename b a",
         ),
         (
             "told of a name that is still wanted",
