@@ -12,6 +12,8 @@
 //! - Nothing that a client sends can crash the server: bodies, depths, patches and requests are limited.
 
 pub mod body;
+mod custom_kinds;
+mod dependents;
 mod discovery;
 pub mod environment;
 pub mod error;

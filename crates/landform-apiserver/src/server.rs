@@ -160,7 +160,15 @@ impl ApiServer {
         server.ensure_namespaces().await?;
         server.ensure_rules().await?;
         server.mount_uids();
+        server.mount_custom_kinds();
         Ok(server)
+    }
+
+    /// The server that a view holds weakly.
+    pub(crate) fn of(shared: &std::sync::Weak<Shared>) -> Result<Self> {
+        let shared = shared.upgrade();
+        let server = shared.map(|shared| Self { shared });
+        server.ok_or_else(|| ApiError::internal("the server has ended"))
     }
 
     /// Ends all watches, so that clients reconnect elsewhere or later. New ones are refused.

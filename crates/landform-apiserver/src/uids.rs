@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::error::{ApiError, Result};
+use crate::error::Result;
 use crate::request::query::Query;
 use crate::server::{ApiServer, Shared};
 use crate::view::View;
@@ -198,13 +198,12 @@ impl View for UidView {
         _query: &'a Query,
     ) -> BoxFuture<'a, Result<Option<Value>>> {
         Box::pin(async move {
-            let [uid] = path else {
-                return Ok(None);
-            };
-            let shared = self.0.upgrade();
-            let server = shared.map(|shared| ApiServer { shared });
-            let server = server.ok_or_else(|| ApiError::internal("the server has ended"))?;
-            server.answer_uid(uid).await.map(Some)
+            let server = ApiServer::of(&self.0)?;
+            match path {
+                [uid] => server.answer_uid(uid).await.map(Some),
+                [uid, "dependents"] => server.answer_dependents(uid).await.map(Some),
+                _ => Ok(None),
+            }
         })
     }
 }

@@ -82,7 +82,7 @@ impl ApiServer {
         }
     }
 
-    pub(super) async fn records(&self, resource: &Resource, prefix: &str) -> Result<Vec<Record>> {
+    pub(crate) async fn records(&self, resource: &Resource, prefix: &str) -> Result<Vec<Record>> {
         let query = RangeQuery {
             bucket: resource.bucket.clone(),
             prefix: prefix.to_owned(),

@@ -56,21 +56,19 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Deletes what is in a namespace; when nothing is left, lets the namespace go.
+    /// Deletes what is in a namespace, also objects whose kind isn't served now; when nothing is left, lets the
+    /// namespace go.
     async fn empty_namespace(&self, namespace: &Object) -> Result<()> {
         let name = meta::name(namespace).to_owned();
         let prefix = format!("{name}/");
         let kinds = self.shared.registry.kinds();
         let mut left = Vec::new();
         let mut failures = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
-        for resource in kinds.preferred().filter(|resource| resource.namespaced) {
-            if seen.insert(resource.bucket.clone()) {
-                match self.empty(resource, &prefix).await {
-                    Ok(some) => left.extend(some),
-                    // Others go on; what failed is told, and tried again with the next change.
-                    Err(error) => failures.push(format!("{}: {error}", resource.bucket)),
-                }
+        for resource in kinds.stored().filter(|resource| resource.namespaced) {
+            match self.empty(resource, &prefix).await {
+                Ok(some) => left.extend(some),
+                // Others go on; what failed is told, and tried again with the next change.
+                Err(error) => failures.push(format!("{}: {error}", resource.bucket)),
             }
         }
         let done = left.is_empty() && failures.is_empty();

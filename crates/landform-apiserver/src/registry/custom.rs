@@ -31,6 +31,14 @@ pub struct Definition {
     pub stored: Arc<Resource>,
 }
 
+impl Definition {
+    /// Whether clients can reach its objects.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        self.established && !self.resources.is_empty()
+    }
+}
+
 /// The names of a custom kind.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]

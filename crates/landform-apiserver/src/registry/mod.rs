@@ -156,6 +156,15 @@ impl Kinds {
         })
     }
 
+    /// Every kind whose objects are stored, once: in its preferred version, or as it is stored when none is served.
+    pub fn stored(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let unserved = self.definitions.values().filter(|found| !found.is_served());
+        let mut seen = std::collections::BTreeSet::new();
+        self.preferred()
+            .chain(unserved.map(|definition| &definition.stored))
+            .filter(move |resource| seen.insert(resource.bucket.clone()))
+    }
+
     /// The definitions of custom kinds.
     #[must_use]
     pub fn definitions(&self) -> &BTreeMap<String, Arc<Definition>> {

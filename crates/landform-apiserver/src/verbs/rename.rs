@@ -14,16 +14,16 @@ use http::{Method, Response, StatusCode};
 use landform_api::keys::{
     ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RENAMED_TO, former_name_note,
 };
-use landform_store::{Compare, Key, Op, RangeQuery, Revision, Txn, TxnOutcome};
+use landform_store::{Compare, Key, Op, Revision, Txn, TxnOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::write::{self, WriteOptions, Written};
 use super::{Place, not_allowed, present};
 use crate::body::Body;
+use crate::dependents::Owner;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, encode, meta};
-use crate::registry::Resource;
 use crate::server::{ApiServer, Call};
 
 /// A rename is tried this many times when other writes come in between.
@@ -158,43 +158,19 @@ impl ApiServer {
         owner: &Object,
         name: &str,
     ) -> Result<Vec<(Key, Revision, Vec<u8>)>> {
-        let uid = meta::uid(owner);
-        let finder = memchr::memmem::Finder::new(uid.as_bytes());
-        let kinds = self.shared.registry.kinds();
+        let owner = Owner {
+            resource: &place.resource,
+            namespace: &place.namespace,
+            uid: meta::uid(owner),
+        };
         let mut found = Vec::new();
-        for resource in kinds.preferred() {
-            let Some(prefix) = where_owned(place, resource) else {
-                continue;
-            };
-            let query = RangeQuery {
-                bucket: resource.bucket.clone(),
-                prefix,
-                after: None,
-                limit: None,
-                at: None,
-            };
-            let page = self.shared.store.range(query).await?;
-            for record in &page.records {
-                if finder.find(&record.value).is_none() {
-                    continue;
-                }
-                let mut object = write::decoded(record)?;
-                if name_owner(&mut object, uid, name) {
-                    let value = encode::stored(&object);
-                    found.push((record.key.clone(), record.modified, value));
-                }
+        for (record, mut object) in self.dependents(owner).await? {
+            if name_owner(&mut object, owner.uid, name) {
+                let value = encode::stored(&object);
+                found.push((record.key, record.modified, value));
             }
         }
         Ok(found)
-    }
-}
-
-/// Where objects of a kind are that an object can own: the prefix of their keys.
-fn where_owned(owner: &Place, resource: &Resource) -> Option<String> {
-    match (owner.resource.namespaced, resource.namespaced) {
-        (true, true) => Some(format!("{}/", owner.namespace)),
-        (true, false) => None,
-        (false, _) => Some(String::new()),
     }
 }
 

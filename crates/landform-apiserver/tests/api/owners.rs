@@ -187,3 +187,48 @@ async fn g12b_a_uid_is_found_under_any_name_and_without_being_served_or_definite
     assert_eq!(api.get(never).await.ok()["exists"], false);
     assert_eq!(api.get("/apis/landform.dev/v1alpha1/uids").await.code, 404);
 }
+
+#[tokio::test]
+async fn g13_what_an_object_owns_is_found_whatever_serves_it_and_follows_its_owners_name() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, widgets()).await.ok();
+    let owner = api.post(MAPS, map("owner")).await.ok();
+    let uid = owner["metadata"]["uid"].as_str().unwrap();
+    let mut inner = widget("inner", json!({"size": 1}));
+    inner["metadata"]["ownerReferences"] = json!([reference(&owner)]);
+    let inner = api.post(WIDGETS, inner).await.ok();
+    // A value that happens to hold the uid owns nothing.
+    let mut namesake = map("namesake");
+    namesake["data"] = json!({"text": uid});
+    api.post(MAPS, namesake).await.ok();
+    let definition = format!("{DEFINITIONS}/widgets.example.com");
+    let serve = |served: bool| json!([{"op": "replace", "path": "/spec/versions/0/served", "value": served}]);
+    let kinds = "/apis/landform.dev/v1alpha1/customkinds";
+    let shown = api.get(kinds).await.ok();
+    assert_eq!(shown["items"][0]["served"], true, "{shown}");
+    assert_eq!(shown["items"][0]["unserved"], json!([]), "{shown}");
+    api.patch(&definition, "json", serve(false)).await.ok();
+    let shown = api.get(kinds).await.ok();
+    assert_eq!(shown["items"][0]["served"], false, "{shown}");
+    let hidden = &shown["items"][0]["unserved"][0];
+    assert_eq!(hidden["metadata"], inner["metadata"], "{shown}");
+    assert_eq!(hidden.get("spec"), None, "{shown}");
+    let dependents = api
+        .get(&format!(
+            "/apis/landform.dev/v1alpha1/uids/{uid}/dependents"
+        ))
+        .await
+        .ok();
+    let expected = json!([{
+        "apiVersion": "example.com/v1", "kind": "Widget", "namespace": "default", "name": "inner",
+        "uid": inner["metadata"]["uid"],
+    }]);
+    assert_eq!(dependents["items"], expected);
+    let renamed = json!({"kind": "Rename", "name": "renamed"});
+    api.post(&format!("{MAPS}/owner/rename"), renamed)
+        .await
+        .ok();
+    api.patch(&definition, "json", serve(true)).await.ok();
+    let inner = api.get(&format!("{WIDGETS}/inner")).await.ok();
+    assert_eq!(inner["metadata"]["ownerReferences"][0]["name"], "renamed");
+}

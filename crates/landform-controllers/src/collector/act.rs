@@ -64,6 +64,9 @@ async fn delete(job: &Job, policy: Policy, rule: Option<Rule>) -> Result<(), Req
 
 async fn release(job: &Job, finalizer: Finalizer) -> Result<(), RequestError> {
     let subject = &job.subject;
+    if finalizer == Finalizer::Orphan {
+        confirm::nothing_owned(job).await?;
+    }
     client::release(
         &job.shared.client,
         &subject.address,

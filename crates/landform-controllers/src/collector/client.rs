@@ -11,6 +11,7 @@ use kube::Client;
 use kube::client::Body;
 use landform_graph::owners::Uid;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::decision::Policy;
@@ -87,6 +88,28 @@ pub(crate) struct Place {
     pub(crate) name: String,
 }
 
+/// A custom kind as the server has it, and its objects when they can't be listed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CustomKind {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) plural: String,
+    pub(crate) namespaced: bool,
+    pub(crate) served: bool,
+    pub(crate) unserved: Vec<Partial>,
+}
+
+#[derive(Deserialize)]
+struct CustomKinds {
+    items: Vec<CustomKind>,
+}
+
+#[derive(Deserialize)]
+struct Dependents {
+    items: Vec<Place>,
+}
+
 /// What kind of thing an answer is.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -95,10 +118,10 @@ struct Answer {
 }
 
 /// An object's metadata.
-#[derive(Deserialize)]
-struct Partial {
+#[derive(Debug, Deserialize)]
+pub(crate) struct Partial {
     #[serde(default)]
-    metadata: ObjectMeta,
+    pub(crate) metadata: ObjectMeta,
 }
 
 /// Deletes an object, if it is the expected one; says whether it is gone already.
@@ -184,7 +207,24 @@ pub(crate) async fn metadata(
 
 /// Asks the server's index of uids; `None` when it has none.
 pub(crate) async fn look_up(client: &Client, uid: &Uid) -> Result<Option<Lookup>, RequestError> {
-    match get(client, &format!("/apis/landform.dev/v1alpha1/uids/{uid}")).await {
+    view(client, &format!("uids/{uid}")).await
+}
+
+/// All custom kinds, with the objects of those that aren't served; nothing when the server can't tell.
+pub(crate) async fn custom_kinds(client: &Client) -> Result<Vec<CustomKind>, RequestError> {
+    let found: Option<CustomKinds> = view(client, "customkinds").await?;
+    Ok(found.map(|found| found.items).unwrap_or_default())
+}
+
+/// What an object owns, as the store has it; nothing when the server can't tell.
+pub(crate) async fn dependents(client: &Client, uid: &Uid) -> Result<Vec<Place>, RequestError> {
+    let found: Option<Dependents> = view(client, &format!("uids/{uid}/dependents")).await?;
+    Ok(found.map(|found| found.items).unwrap_or_default())
+}
+
+/// Reads a view of Landform's own API server; `None` when this is another one.
+async fn view<T: DeserializeOwned>(client: &Client, path: &str) -> Result<Option<T>, RequestError> {
+    match get(client, &format!("/apis/landform.dev/v1alpha1/{path}")).await {
         Ok(body) => parsed(&body).map(Some),
         // Another server says either, depending on the rights of who asks.
         Err(RequestError::NotServed | RequestError::Refused { code: 403, .. }) => Ok(None),

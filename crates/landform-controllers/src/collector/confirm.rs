@@ -5,7 +5,7 @@ use landform_graph::owners::Uid;
 use serde_json::{Value, json};
 
 use super::act::Job;
-use super::client::{self, Address, Expected, Lookup, RequestError};
+use super::client::{self, Address, Expected, Lookup, Place, RequestError};
 use super::kinds::group_of;
 use super::questions::{Answer, Question};
 use super::queue::Outcome;
@@ -146,6 +146,23 @@ pub(super) async fn drop_references(job: &Job, uids: &[Uid]) -> Result<(), Reque
     client::set_owners(&job.shared.client, &job.subject.address, &expected, &owners).await?;
     job.shared.metrics.let_go();
     Ok(())
+}
+
+/// Makes sure that an object owns nothing: what watches haven't shown yet would be collected when it is gone,
+/// instead of staying.
+pub(super) async fn nothing_owned(job: &Job) -> Result<(), RequestError> {
+    let uid = &job.subject.expected.uid;
+    let owned = client::dependents(&job.shared.client, uid).await?;
+    match owned.first() {
+        Some(Place {
+            kind,
+            namespace,
+            name,
+        }) => Err(RequestError::Conflict(format!(
+            "it owns {kind} {namespace}/{name}, which was not seen before"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The object's metadata, if it is still the same object.

@@ -16,7 +16,7 @@ use landform_graph::owners::Uid;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::cycles;
-use super::kinds::{self, Kind, KindId};
+use super::kinds::{self, Kind, KindId, Known};
 use super::run::Shared;
 use super::state::Health;
 
@@ -39,7 +39,7 @@ impl Shared {
         let mut followed: BTreeMap<KindId, AbortHandle> = BTreeMap::new();
         loop {
             match kinds::discover(&self.client).await {
-                Ok(found) => self.follow_found(&mut tasks, &mut followed, found.into_values()),
+                Ok(known) => self.follow_known(&mut tasks, &mut followed, known),
                 Err(error) => {
                     tracing::warn!(%error, "the collector can't find out which kinds there are");
                     tokio::time::sleep(DISCOVERY_RETRY).await;
@@ -50,14 +50,14 @@ impl Shared {
         }
     }
 
-    fn follow_found(
+    fn follow_known(
         self: &Arc<Self>,
         tasks: &mut JoinSet<()>,
         followed: &mut BTreeMap<KindId, AbortHandle>,
-        found: impl Iterator<Item = Kind>,
+        known: Known,
     ) {
         let mut gone = std::mem::take(followed);
-        for kind in found {
+        for kind in known.served {
             let id = self.state.lock().kind_id(&kind);
             let changed = {
                 let mut state = self.state.lock();
@@ -86,7 +86,10 @@ impl Shared {
             task.abort();
             state.drop_kind(id);
         }
-        state.ask_again();
+        let hidden = known.hidden.iter();
+        let shown = hidden.map(|(kind, objects)| state.take_hidden(kind, objects));
+        let shown = shown.collect();
+        state.ask_again(&shown);
         drop(state);
         self.start_when_listed(true);
         self.changed.notify_one();
@@ -104,13 +107,19 @@ impl Shared {
             kind.resource.kind.as_str(),
             "CustomResourceDefinition" | "APIService"
         );
+        let is_namespace = kind.resource.group.is_empty() && kind.resource.kind == "Namespace";
         while let Some(change) = changes.next().await {
             match change {
                 Ok(change) => {
                     if is_definition && !matches!(change, Event::Init | Event::InitApply(_)) {
                         self.definitions_changed.notify_one();
                     }
+                    let emptied = is_namespace.then(|| emptied(&change)).flatten();
                     self.take(id, change);
+                    if let Some(namespace) = emptied {
+                        self.state.lock().doubt_hidden_in(&namespace);
+                        self.changed.notify_one();
+                    }
                 }
                 Err(error) => self.report_failure(id, &kind, &error),
             }
@@ -209,6 +218,17 @@ fn renamed(metadata: &ObjectMeta) -> Option<Uid> {
     let annotations = metadata.annotations.as_ref()?;
     annotations.get(ANNOTATION_RENAMED_TO)?;
     metadata.uid.as_deref().map(Uid::new)
+}
+
+/// The namespace that is being deleted: what is in it goes, also what isn't served.
+fn emptied(change: &Event<PartialObjectMeta<DynamicObject>>) -> Option<String> {
+    let (Event::Apply(namespace) | Event::InitApply(namespace) | Event::Delete(namespace)) = change
+    else {
+        return None;
+    };
+    let metadata = &namespace.metadata;
+    metadata.deletion_timestamp.as_ref()?;
+    metadata.name.clone()
 }
 
 fn is_not_found(error: &watcher::Error) -> bool {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use kube::Client;
 use kube::core::ApiResource;
-use kube::core::gvk::GroupVersion;
+use kube::core::gvk::{GroupVersion, GroupVersionKind};
 use kube::discovery::{Discovery, Scope, verbs};
 
-use super::client::Address;
+use super::client::{self, Address, CustomKind, Partial, RequestError};
 
 /// A kind, for as long as the collector runs; numbers are not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +21,14 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
+    fn of(custom: &CustomKind) -> Self {
+        let gvk = GroupVersionKind::gvk(&custom.group, &custom.version, &custom.kind);
+        Self {
+            resource: ApiResource::from_gvk_with_plural(&gvk, &custom.plural),
+            namespaced: custom.namespaced,
+        }
+    }
+
     /// Where an object is.
     pub(crate) fn address(&self, namespace: &str, name: &str) -> Address {
         let ApiResource {
@@ -66,13 +74,50 @@ impl Kind {
     }
 }
 
-/// All kinds whose objects can be listed, watched and deleted, by group and kind.
+/// All kinds at one moment.
+pub(crate) struct Known {
+    /// Those whose objects can be listed, watched and deleted.
+    pub(crate) served: Vec<Kind>,
+    /// Those that aren't served, with what is stored of them.
+    pub(crate) hidden: Vec<(Kind, Vec<Partial>)>,
+}
+
+/// Why it isn't known which kinds there are.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UnknownKinds {
+    #[error("{0}")]
+    Discovery(#[from] kube::Error),
+    #[error("custom kinds can't be read: {0}")]
+    Custom(#[from] RequestError),
+    #[error("{0} changes at the moment")]
+    Changing(String),
+}
+
+/// Finds out which kinds there are.
 ///
 /// # Errors
-/// When discovery fails; what was known before is then still the best that is known.
-pub(crate) async fn discover(
-    client: &Client,
-) -> Result<BTreeMap<(String, String), Kind>, kube::Error> {
+/// When that can't be known now; what was known before is then still the best that is known.
+pub(crate) async fn discover(client: &Client) -> Result<Known, UnknownKinds> {
+    let served = served(client).await?;
+    let mut hidden = Vec::new();
+    for custom in client::custom_kinds(client).await? {
+        let kind = Kind::of(&custom);
+        // Of a kind that is in neither list nothing would be known.
+        if custom.served != served.contains_key(&kind.key()) {
+            return Err(UnknownKinds::Changing(kind.title()));
+        }
+        if !custom.served {
+            hidden.push((kind, custom.unserved));
+        }
+    }
+    Ok(Known {
+        served: served.into_values().collect(),
+        hidden,
+    })
+}
+
+/// All kinds whose objects can be listed, watched and deleted, by group and kind.
+async fn served(client: &Client) -> Result<BTreeMap<(String, String), Kind>, kube::Error> {
     // Everything at one moment in two requests, where the server has it in this form.
     let discovery = match Discovery::new(client.clone()).run_aggregated().await {
         Ok(discovery) => discovery,
@@ -85,7 +130,9 @@ pub(crate) async fn discover(
             let can = |verb| capabilities.supports_operation(verb);
             let usable = can(verbs::LIST) && can(verbs::WATCH) && can(verbs::DELETE);
             // Events own nothing, are owned by nothing, and come in numbers; Kubernetes leaves them out, too.
-            if usable && resource.kind != "Event" {
+            let is_event =
+                resource.kind == "Event" && matches!(&*resource.group, "" | "events.k8s.io");
+            if usable && !is_event {
                 let kind = Kind {
                     resource,
                     namespaced: capabilities.scope == Scope::Namespaced,

@@ -6,12 +6,14 @@
 //! without its watch showing it, because its kind is served no more. [`super::confirm`] asks. Absence is final: a uid
 //! never comes back.
 
+use std::collections::BTreeSet;
+
 use landform_graph::NodeId;
 use landform_graph::owners::Uid;
 
-use super::client::Address;
-use super::kinds::KindId;
-use super::state::{DOUBTED, Health, State};
+use super::client::{Address, Partial};
+use super::kinds::{Kind, KindId};
+use super::state::{DOUBTED, FollowedKind, Health, State};
 
 /// A question whether the object with a uid exists.
 #[derive(Clone, Debug)]
@@ -111,12 +113,44 @@ impl State {
         }
     }
 
-    /// Other kinds are served than before: what was unknown may be known now.
-    pub(crate) fn ask_again(&mut self) {
-        let gone = |kind: &&super::state::FollowedKind| kind.health == Health::Gone;
+    /// Takes in the objects of a kind that isn't served, as they are stored: they hold their owners back.
+    pub(crate) fn take_hidden(&mut self, kind: &Kind, objects: &[Partial]) -> KindId {
+        let id = self.kind_id(kind);
+        self.begin_list(id);
+        for object in objects {
+            self.put(id, &object.metadata);
+        }
+        self.end_list(id);
+        self.drop_kind(id);
+        id
+    }
+
+    /// A namespace is being emptied, of what isn't served, too; no watch shows that.
+    pub(crate) fn doubt_hidden_in(&mut self, namespace: &str) {
+        let namespace = self.find_namespace(namespace);
+        for node in self.hidden(&BTreeSet::new()) {
+            if self.graph.get(node).map(|record| record.namespace) == namespace {
+                self.doubt_node(node);
+            }
+        }
+    }
+
+    /// All objects that can't be reached, of other kinds than these.
+    fn hidden(&self, except: &BTreeSet<KindId>) -> Vec<NodeId> {
+        let gone = |kind: &&FollowedKind| kind.health == Health::Gone;
         let hidden = self.kinds.iter().filter(gone);
-        let hidden: Vec<NodeId> = hidden.flat_map(|kind| kind.members.clone()).collect();
-        for node in hidden {
+        let nodes = hidden.flat_map(|kind| kind.members.iter().copied());
+        let other = |node: &NodeId| {
+            let record = self.graph.get(*node);
+            record.is_some_and(|record| !except.contains(&record.kind))
+        };
+        nodes.filter(other).collect()
+    }
+
+    /// Other kinds are served than before: what was unknown may be known now. What of the kinds that aren't served is stored
+    /// was shown for some of them.
+    pub(crate) fn ask_again(&mut self, shown: &BTreeSet<KindId>) {
+        for node in self.hidden(shown) {
             self.doubt_node(node);
         }
         let unknown: Vec<NodeId> = self
@@ -131,7 +165,7 @@ impl State {
     }
 
     /// A kind is served no more. Its objects are as they were last seen: the API changes none of them, until
-    /// they go with their definition.
+    /// they go with their definition or their namespace.
     pub(crate) fn drop_kind(&mut self, kind: KindId) {
         self.kind_mut(kind).health = Health::Gone;
     }

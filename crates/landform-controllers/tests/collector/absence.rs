@@ -7,7 +7,7 @@ use http::Method;
 use landform_store::memory::MemoryStore;
 use serde_json::{Value, json};
 
-use crate::boxes::{BOXES, DEFINITION, make_box, owned, serve, with_boxes};
+use crate::boxes::{BOXES, DEFINITION, make_box, owned, reference, serve, with_boxes};
 use crate::faults::{Faulty, LAG};
 use crate::harness::{MAPS, World};
 
@@ -45,35 +45,104 @@ async fn g12b_a_definition_that_is_served_no_more_takes_nothing_with_it() {
 }
 
 #[tokio::test]
-async fn g10_g12b_a_collector_that_starts_without_the_kind_of_an_owner_waits_and_says_so() {
+async fn g10_g12b_a_collector_that_starts_while_a_kind_is_not_served_knows_its_objects() {
     let mut world = World::on(Arc::new(MemoryStore::new())).await;
     with_boxes(&world).await;
     let owner = make_box(&world, "box", &[]).await;
     owned(&world, "child", &[&owner]).await;
+    world.make("keeper", &[]).await;
+    let references = world.references(&["keeper"]).await;
+    make_box(&world, "kept", references.as_array().unwrap()).await;
     serve(&world, false).await;
     world.collect();
+    world.left(&["child", "keeper"]).await;
+    // It can't be let go of now, so that its owner waits.
+    world.delete("keeper", Some("Orphan")).await;
+    world.left(&["child", "keeper*"]).await;
+    let path = format!("{VIEW}/core/ConfigMap/default/keeper");
+    let shown = world.read(&path).await.to_string();
+    assert!(
+        shown.contains("Box default/kept can't be reached"),
+        "{shown}"
+    );
+    serve(&world, true).await;
+    world.left(&["child"]).await;
+    let kept = world.read(&format!("{BOXES}/kept")).await;
+    assert_eq!(kept["metadata"].get("ownerReferences"), None, "{kept}");
+    world
+        .send(Method::DELETE, &format!("{BOXES}/box"), &Value::Null)
+        .await;
+    world.left(&[]).await;
+}
+
+#[tokio::test]
+async fn g12b_an_owner_of_a_kind_that_is_defined_nowhere_is_unknown_and_said_to_be() {
+    let mut world = World::start().await;
+    let owner = json!({
+        "apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "box", "uid": "some-uid"},
+    });
+    owned(&world, "child", &[&owner]).await;
     world.left(&["child"]).await;
     let shown = world.read(VIEW).await;
     let unknown = &shown["unknownOwners"][0];
-    assert_eq!(unknown["uid"], owner["metadata"]["uid"], "{shown}");
+    assert_eq!(unknown["uid"], "some-uid", "{shown}");
     assert_eq!(unknown["dependents"], 1);
     let message = unknown["message"].as_str().unwrap();
     assert!(
-        message.contains("Box default/box, of a kind that is not served now"),
+        message.contains("its kind Box of example.com/v1 is not served"),
         "{message}"
     );
     let one = world
         .read(&format!("{VIEW}/core/ConfigMap/default/child"))
         .await;
     assert_eq!(&one["unknownOwners"][0], unknown);
-    serve(&world, true).await;
-    world.left(&["child"]).await;
-    world
-        .send(Method::DELETE, &format!("{BOXES}/box"), &Value::Null)
-        .await;
+    with_boxes(&world).await;
     world.left(&[]).await;
     let shown = world.read(VIEW).await;
     assert_eq!(shown["unknownOwners"], json!([]), "{shown}");
+}
+
+#[tokio::test]
+async fn g7_g12b_a_namespace_that_ends_takes_along_what_is_not_served() {
+    let mut world = World::start().await;
+    world.keep_house();
+    with_boxes(&world).await;
+    let objects = "/api/v1/namespaces/ns/configmaps";
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}});
+    let (code, _) = world
+        .send(Method::POST, "/api/v1/namespaces", &namespace)
+        .await;
+    assert_eq!(code, 201);
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});
+    let (_, owner) = world.send(Method::POST, objects, &owner).await;
+    let inner = json!({
+        "apiVersion": "example.com/v1", "kind": "Box",
+        "metadata": {"name": "inner", "ownerReferences": [reference(&owner)]},
+    });
+    let boxes = "/apis/example.com/v1/namespaces/ns/boxes";
+    let (code, inner) = world.send(Method::POST, boxes, &inner).await;
+    assert_eq!(code, 201, "{inner}");
+    world.barrier().await;
+    serve(&world, false).await;
+    // The owner waits for what can't be reached, and the namespace for the owner.
+    world
+        .send(Method::DELETE, &format!("{objects}/owner"), &Value::Null)
+        .await;
+    world
+        .send(Method::DELETE, "/api/v1/namespaces/ns", &Value::Null)
+        .await;
+    world
+        .until("the end of the namespace", async || {
+            let (code, _) = world.get("/api/v1/namespaces/ns").await;
+            (code == 404).then_some(())
+        })
+        .await;
+    serve(&world, true).await;
+    let uid = inner["metadata"]["uid"].as_str().unwrap();
+    let found = world
+        .read(&format!("/apis/landform.dev/v1alpha1/uids/{uid}"))
+        .await;
+    assert_eq!(found["exists"], false, "{found}");
 }
 
 #[tokio::test]

@@ -43,6 +43,8 @@ enum Step {
     Faults(bool),
     /// Watches that are not up to date list anew.
     CutHistory,
+    /// The collector ends, and another one begins that has seen nothing.
+    Restart,
     Pause {
         ms: u64,
     },
@@ -52,8 +54,9 @@ const POLICIES: [&str; 4] = [
     "",
     "?propagationPolicy=Background",
     "?propagationPolicy=Foreground",
-    "?propagationPolicy=Orphan",
+    ORPHAN,
 ];
+const ORPHAN: &str = "?propagationPolicy=Orphan";
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let owners = || prop::collection::vec(0..30_usize, 0..3);
@@ -65,6 +68,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => any::<bool>().prop_map(Step::Serve),
         2 => any::<bool>().prop_map(Step::Faults),
         1 => Just(Step::CutHistory),
+        2 => Just(Step::Restart),
         3 => (0..300_u64).prop_map(|ms| Step::Pause { ms }),
     ];
     prop::collection::vec(step, 4..40)
@@ -73,10 +77,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// The world, what was made in it, and all that its log ever said.
 struct Scene {
     world: World,
+    /// The collector's.
+    client: kube::Client,
     faults: Arc<Faults>,
     uids: Vec<String>,
     /// What was deleted by a request of ours.
     deleted: BTreeSet<String>,
+    /// What was deleted by a policy that doesn't let dependents go, perhaps after one that does.
+    taking: BTreeSet<String>,
     names: usize,
     log: Box<dyn Watch>,
     events: Vec<Arc<Event>>,
@@ -90,12 +98,15 @@ impl Scene {
         with_boxes(&world).await;
         let service = Faulty::new(world.service(), seed);
         let faults = service.faults.clone();
-        world.collect_with(kube::Client::new(service, "default"));
+        let client = kube::Client::new(service, "default");
+        world.collect_with(client.clone());
         Self {
             world,
+            client,
             faults,
             uids: Vec::new(),
             deleted: BTreeSet::new(),
+            taking: BTreeSet::new(),
             names: 0,
             log,
             events: Vec::new(),
@@ -185,8 +196,10 @@ impl Scene {
             }
             Step::Delete { object, policy } => {
                 if let Some((path, object)) = self.object(object).await {
-                    self.deleted
-                        .insert(object["metadata"]["uid"].as_str().unwrap().to_owned());
+                    if POLICIES[policy] != ORPHAN {
+                        self.taking.insert(uid_of(&object));
+                    }
+                    self.deleted.insert(uid_of(&object));
                     let path = format!("{path}{}", POLICIES[policy]);
                     self.world.send(Method::DELETE, &path, &Value::Null).await;
                 }
@@ -197,6 +210,10 @@ impl Scene {
                 self.read_log();
                 let store = &self.world.store;
                 store.compact(store.revision()).await.unwrap();
+            }
+            Step::Restart => {
+                self.world.stop_collecting();
+                self.world.collect_with(self.client.clone());
             }
             Step::Pause { ms } => tokio::time::sleep(Duration::from_millis(ms)).await,
         }
@@ -242,6 +259,8 @@ struct Life {
     first: BTreeSet<String>,
     owners: BTreeSet<String>,
     ever: BTreeSet<String>,
+    /// The owners that were deleted by Orphan while it was theirs.
+    let_go: BTreeSet<String>,
 }
 
 fn uid_of(object: &Value) -> String {
@@ -269,10 +288,18 @@ fn take(lives: &mut BTreeMap<String, Life>, event: &Event) {
     }
     life.ever.extend(life.owners.iter().cloned());
     life.marked = metadata["deletionTimestamp"].is_string();
-    life.cascades |= metadata["finalizers"]
-        .to_string()
-        .contains("cascade_deletion");
+    let finalizers = metadata["finalizers"].to_string();
+    life.cascades |= finalizers.contains("cascade_deletion");
     life.alive = event.kind != EventKind::Deleted || is_rename(event, &object);
+    if life.alive && life.marked {
+        let owner = uid_of(&object);
+        let owned = lives
+            .values_mut()
+            .filter(|life| life.owners.contains(&owner));
+        for life in owned.filter(|_| finalizers.contains("\"orphan\"")) {
+            life.let_go.insert(owner.clone());
+        }
+    }
 }
 
 fn lives(events: &[Arc<Event>]) -> BTreeMap<String, Life> {
@@ -284,7 +311,13 @@ fn lives(events: &[Arc<Event>]) -> BTreeMap<String, Life> {
 }
 
 /// Goes through the log, and complains of every removal that no rule asks for.
-fn check(events: &[Arc<Event>], deleted: &BTreeSet<String>) -> Result<(), TestCaseError> {
+fn check(scene: &Scene) -> Result<(), TestCaseError> {
+    let Scene {
+        events,
+        deleted,
+        taking,
+        ..
+    } = scene;
     let mut lives = BTreeMap::new();
     for event in events {
         take(&mut lives, event);
@@ -303,6 +336,15 @@ fn check(events: &[Arc<Event>], deleted: &BTreeSet<String>) -> Result<(), TestCa
             .ever
             .iter()
             .any(|owner| lives.get(owner).is_some_and(|owner| owner.cascades));
+        let lets_go = |owner: &String| life.let_go.contains(owner) && !taking.contains(owner);
+        prop_assert!(
+            life.ever
+                .iter()
+                .any(|owner| !living(&owner) && !lets_go(owner)),
+            "{} was removed at {} though all owners that are gone let it go",
+            event.record.key,
+            event.revision,
+        );
         let owner = life.owners.iter().find(living);
         prop_assert!(
             cascaded || owner.is_none(),
@@ -335,7 +377,7 @@ async fn run(steps: Vec<Step>, seed: u64) -> Result<(), TestCaseError> {
     scene.faults.on.store(false, Ordering::SeqCst);
     serve(&scene.world, true).await;
     scene.settle().await?;
-    check(&scene.events, &scene.deleted)
+    check(&scene)
 }
 
 proptest! {

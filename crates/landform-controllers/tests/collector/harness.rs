@@ -26,12 +26,14 @@ pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) server: ApiServer,
     tasks: Vec<AbortHandle>,
+    collector: Option<AbortHandle>,
     barriers: u32,
 }
 
 impl Drop for World {
     fn drop(&mut self) {
         self.server.stop();
+        self.stop_collecting();
         for task in &self.tasks {
             task.abort();
         }
@@ -57,6 +59,7 @@ impl World {
             store,
             server,
             tasks: Vec::new(),
+            collector: None,
             barriers: 0,
         }
     }
@@ -75,7 +78,14 @@ impl World {
         let collector = Collector::new(client, &self.server.metrics_registry());
         self.server.mount("deletion", collector.view());
         let task = tokio::spawn(collector.run());
-        self.tasks.push(task.abort_handle());
+        self.collector = Some(task.abort_handle());
+    }
+
+    /// Ends the collector, and all that it knows.
+    pub(crate) fn stop_collecting(&mut self) {
+        if let Some(collector) = self.collector.take() {
+            collector.abort();
+        }
     }
 
     /// Starts the API server's own housekeeping.

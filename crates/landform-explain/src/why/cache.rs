@@ -94,8 +94,11 @@ impl<'a> Cache<'a> {
             if owners.len() >= ONE_BY_ONE || !seen.insert(name.clone()) {
                 break;
             }
-            let Some(found) = self.get(&name).await? else {
-                break;
+            let found = match self.get(&name).await {
+                Ok(Some(found)) => found,
+                // An owner of a kind that isn't served can't be looked at.
+                Ok(None) | Err(ReadError::NoSuchKind { .. }) => break,
+                Err(error) => return Err(error),
             };
             next = owner(&found);
             owners.push(found);

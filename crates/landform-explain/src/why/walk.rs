@@ -107,7 +107,8 @@ impl Walk<'_> {
         } else {
             None
         };
-        let deletion = if deleting {
+        let asked_for = link == 0 && object["metadata"]["ownerReferences"].is_array();
+        let deletion = if deleting || asked_for {
             reader.deletion(&name).await
         } else {
             None

@@ -177,6 +177,7 @@ impl World {
         let group = match kind {
             "AppType" | "OperatorVersion" => catalog::GROUP,
             "Toy" => "toys.example.com",
+            "ConfigMap" => "core",
             _ => landscaper::GROUP,
         };
         let answer = self

@@ -409,3 +409,26 @@ Root cause
 ";
     world.says("Installation", "web", expected).await;
 }
+
+#[tokio::test]
+async fn g12b_an_owner_whose_kind_is_defined_nowhere() {
+    let world = World::new().await;
+    let reference = json!({
+        "apiVersion": "example.com/v1", "kind": "Box", "name": "box", "uid": "some-uid",
+    });
+    world
+        .create(json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "child", "ownerReferences": [reference]},
+        }))
+        .await;
+    let expected = "\
+ConfigMap/child is not as it should be
+
+Root cause
+  ConfigMap/child: an owner of it is unknown (it may exist: its kind Box of example.com/v1 is not served), so that it stays until that is known
+  OwnerUnknown, rule G12b
+  → install the definition of its owner's kind again; if the owner will not come back, delete ConfigMap/child, or keep it without the owner: run landform edit ConfigMap/child and remove the entry with uid some-uid from metadata.ownerReferences
+";
+    world.says("ConfigMap", "child", expected).await;
+}

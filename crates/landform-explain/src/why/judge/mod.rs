@@ -10,7 +10,7 @@ use landform_engine::CONDITION_RECONCILED;
 use serde_json::Value;
 
 use self::kinds::by_kind;
-use self::views::{by_cycle, by_deletion, by_engine, is_cyclic};
+use self::views::{by_cycle, by_deletion, by_engine, by_unknown_owners, is_cyclic};
 use super::{State, Trouble};
 use crate::object::ObjectRef;
 
@@ -135,6 +135,9 @@ pub(in crate::why) fn judge(facts: &Facts<'_>) -> Judged {
     }
     if judged.causes.is_empty() {
         by_engine(facts, &mut judged);
+    }
+    if judged.causes.is_empty() && judged.waits.is_empty() {
+        by_unknown_owners(facts, &mut judged);
     }
     let open = judged.waits.is_empty() && judged.causes.is_empty() && !judged.look_below;
     judged.well = open && !deleting && is_well(object);

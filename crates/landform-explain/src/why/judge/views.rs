@@ -63,6 +63,29 @@ pub(super) fn by_deletion(facts: &Facts<'_>, judged: &mut Judged) {
     }
 }
 
+/// Owners of which the collector can't know whether they exist: it leaves the object alone until it does.
+pub(super) fn by_unknown_owners(facts: &Facts<'_>, judged: &mut Judged) {
+    let owners = facts.deletion.map(|deletion| &deletion["unknownOwners"]);
+    let owners = owners.and_then(Value::as_array).into_iter().flatten();
+    for owner in owners {
+        let (uid, why) = (
+            text(&owner["uid"]).unwrap_or_default(),
+            text(&owner["message"]).unwrap_or_default(),
+        );
+        let unblock = format!(
+            "install the definition of its owner's kind again; if the owner will not come back, delete {name}, or keep it without \
+             the owner: run landform edit {name} and remove the entry with uid {uid} from metadata.ownerReferences",
+            name = facts.name
+        );
+        let message =
+            format!("an owner of it is unknown ({why}), so that it stays until that is known");
+        let sort = Sort::Blocked { unblock };
+        let mut cause = cause(sort, "OwnerUnknown", &message);
+        cause.rule = Some("G12b".to_owned());
+        judged.causes.push(cause);
+    }
+}
+
 fn held_by(facts: &Facts<'_>, name: &str, responsible: &str, judged: &mut Judged) {
     let landforms = responsible.starts_with("Landform's")
         || matches!(
