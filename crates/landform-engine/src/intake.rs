@@ -152,6 +152,7 @@ impl Driver {
             SourceEvent::Absent => {
                 kind.reading = Reading::Absent;
                 self.forget_objects(key);
+                self.tell_list(key, &[]);
                 self.settle(key);
             }
             SourceEvent::Failing(error) => {
@@ -235,6 +236,7 @@ impl Driver {
         for object in &objects {
             self.tell_indexes(key, object);
         }
+        self.tell_list(key, &objects);
         self.lead_anew(key, &objects);
         self.see(key, objects, How::Listed);
         self.settle(key);
@@ -371,6 +373,12 @@ impl Driver {
         kinds
             .filter_map(|kind| self.kinds.get(&**kind)?.reconciler.clone())
             .collect()
+    }
+
+    fn tell_list(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+        for reconciler in self.listeners(kind) {
+            guarded(&kind.kind, || reconciler.listed(kind, objects));
+        }
     }
 
     /// Reconcilers keep indexes, and say what their objects give to others.

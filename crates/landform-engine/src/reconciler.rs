@@ -68,6 +68,13 @@ pub trait Reconciler: Send + Sync + 'static {
         let _ = (kind, namespace, name);
     }
 
+    /// Its own kind, or a related one, was read as a whole: just these objects are there, none when the API
+    /// doesn't serve the kind. What ended before the kind was followed, or while it was read anew, is only
+    /// told by this. Called after [seen](Reconciler::seen) for each of them. Must be quick.
+    fn listed(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+        let _ = (kind, objects);
+    }
+
     /// Whether a run of this object, as a list shows it at the start, would do nothing at all. Such an
     /// object is looked at by this call alone, without a read: with many objects at rest a restart takes
     /// seconds instead of minutes. Everything that was listed has been [seen](Reconciler::seen) before.

@@ -11,8 +11,9 @@ use landform_engine::{Context, Failure};
 use serde_json::Value;
 
 use crate::apply::{self, ApplyError, Outcome, Served};
-use crate::decide::{Decision, Live, rank};
+use crate::decide::{Decision, Live};
 use crate::object::{ObjectId, Wanted};
+use crate::order::rank;
 use crate::renames::steps;
 use crate::state::State;
 

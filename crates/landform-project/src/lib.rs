@@ -3,7 +3,7 @@
 //! In reading order: `scan` walks a directory, `settings` reads its `landform.yaml`, `parse` reads one file,
 //! `reader` puts these together and remembers what hasn't changed; `object` and `resolve` say which objects
 //! the files want; `decide` with `renames` says what must be done, `preview` for those who only ask; `apply` does it to one object, on any Kubernetes API;
-//! `reconciler` with `act` puts a run together; `watch` wakes it when somebody saves a file.
+//! `order` says what comes before what; `reconciler` with `act` puts a run together; `watch` wakes it when somebody saves a file.
 
 mod act;
 pub mod apply;
@@ -12,6 +12,7 @@ pub mod decide;
 mod ignore;
 mod live;
 mod object;
+mod order;
 pub mod parse;
 mod place;
 mod preview;

@@ -106,6 +106,23 @@ impl Live {
     }
 }
 
+/// Whether an object is there though its kind isn't served, so that no list has it. An API without an index of uids
+/// has no such objects as far as anybody can tell.
+pub(crate) async fn is_hidden(client: &Client, uid: &str) -> Result<bool, ApplyError> {
+    if uid.is_empty() {
+        return Ok(false);
+    }
+    let request = Request::get(format!("/apis/landform.dev/v1alpha1/uids/{uid}"));
+    let request = request
+        .body(Vec::new())
+        .map_err(|error| ApplyError::Transient(error.to_string()))?;
+    match client.request::<Value>(request).await {
+        Ok(found) => Ok(found["exists"] == true && found["served"] == false),
+        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A token as part of a URL.
 fn encoded(token: &str) -> String {
     let bytes = token.bytes().map(|byte| match byte {

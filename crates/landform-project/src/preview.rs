@@ -116,6 +116,7 @@ pub async fn preview(
         deletions: decision
             .deletions
             .into_iter()
+            .chain(decision.deletions_later)
             .map(|(id, _)| (version(&id), id))
             .collect(),
         renames: renames

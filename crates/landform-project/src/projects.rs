@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::apply::Kinds;
 use crate::reconciler::ProjectReconciler;
-use crate::state::State;
+use crate::state::{Memory, State};
 
 /// All projects of an engine: makes their reconciler, and wakes them when files change.
 #[derive(Clone)]
@@ -73,6 +73,17 @@ impl Shared {
         if let (Some(state), Some(engine)) = (state, self.engine.get()) {
             state.note();
             engine.ask(Key::new(Arc::new(project::kind().into()), "", name));
+        }
+    }
+
+    /// Tells all projects something of objects, and wakes those for which that matters.
+    pub(crate) fn tell(&self, matters: impl Fn(&mut Memory) -> bool) {
+        let states = self.states.lock().clone();
+        for (project, state) in states {
+            let matters = matters(&mut state.memory.lock());
+            if matters {
+                self.wake(&project);
+            }
         }
     }
 

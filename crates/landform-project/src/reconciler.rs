@@ -28,9 +28,10 @@ use serde_json::Value;
 
 use crate::act::{Acting, Report};
 use crate::apply::{self, ApplyError, Served};
-use crate::decide::{Decision, Live, Observed, decide, rank};
+use crate::decide::{Decision, Live, Observed, decide};
 use crate::live;
 use crate::object::ObjectId;
+use crate::order::rank;
 use crate::projects::Shared;
 use crate::reader::{ReadProblem, Reading};
 use crate::resolve::{self, Resolved, resolve};
@@ -56,18 +57,33 @@ pub(crate) type LiveKinds = BTreeMap<(String, String), Served>;
 impl ProjectReconciler {
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
         let name = context.object().name_any();
-        let project: Project = context.typed()?;
         let state = self.shared.state(&name);
+        state.memory.lock().begin();
+        let outcome = self.look(context, &name, &state).await;
+        let look_again = state.memory.lock().end();
+        if look_again {
+            self.shared.wake(&name);
+        }
+        outcome
+    }
+
+    async fn look(
+        &self,
+        context: &Context,
+        name: &str,
+        state: &Arc<State>,
+    ) -> Result<Outcome, Failure> {
+        let project: Project = context.typed()?;
         if context.deleting() {
-            return self.remove(context, &state, project.status).await;
+            return self.remove(context, state, project.status).await;
         }
         let directory = match self.shared.directory(&project.spec.directory) {
             Ok(directory) => directory,
             Err(message) => {
-                return fail(context, &state, project.status, &message, Vec::new()).await;
+                return fail(context, state, project.status, &message, Vec::new()).await;
             }
         };
-        let reading = match self.read(&state, &name, directory, &project).await? {
+        let reading = match self.read(state, name, directory, &project).await? {
             Ok(reading) => reading,
             Err(problem) => {
                 let problems = match &problem {
@@ -75,10 +91,10 @@ impl ProjectReconciler {
                     ReadProblem::Directory(_) => Vec::new(),
                 };
                 let message = problem.to_string();
-                return fail(context, &state, project.status, &message, problems).await;
+                return fail(context, state, project.status, &message, problems).await;
             }
         };
-        self.sync(context, &state, &project, &reading).await
+        self.sync(context, state, &project, &reading).await
     }
 
     /// Reads the directory, and follows it. What appears while that happens is read, too.
@@ -330,7 +346,8 @@ impl ProjectReconciler {
             let mut memory = state.memory.lock();
             memory.complete = transient.is_none();
             memory.content = Some(content);
-            memory.awaited.clone_from(&waiting);
+            let awaited = waiting.iter().map(|id| (id.clone(), String::new()));
+            memory.awaited = awaited.collect();
             memory.lacks_kinds = !resolved.unknown.is_empty();
             let wanted = &resolved.wanted;
             // What still has its former name may get the new one later.
@@ -458,18 +475,20 @@ impl Reconciler for ProjectReconciler {
             self.shared.states.lock().remove(name);
             return;
         }
-        let id = ObjectId {
-            group: kind.group.clone(),
-            kind: kind.kind.clone(),
-            namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
-            name: name.to_owned(),
-        };
-        let states = self.shared.states.lock().clone();
-        for (project, state) in states {
-            if state.memory.lock().gone(&id) {
-                self.shared.wake(&project);
-            }
+        let id = ObjectId::of(kind, namespace, name);
+        self.shared.tell(|memory| memory.gone(&id));
+    }
+
+    fn listed(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+        if *kind == project::kind().into() {
+            return;
         }
+        let there = objects.iter().map(|object| {
+            let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+            ObjectId::of(kind, namespace, &object.name_any())
+        });
+        let there = Arc::new(there.collect());
+        self.shared.tell(|memory| memory.listed(kind, &there));
     }
 
     fn content(&self, object: &DynamicObject) -> u64 {

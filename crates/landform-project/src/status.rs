@@ -74,6 +74,7 @@ pub(crate) fn waiting_on(rule: &str, objects: &BTreeSet<ObjectId>, reason: &str)
     let objects = objects.iter().take(WAITING).map(|id| WaitingOn {
         rule: rule.to_owned(),
         object: Some(ObjectName {
+            group: id.group.clone(),
             kind: id.kind.clone(),
             namespace: id.namespace.clone().unwrap_or_default(),
             name: id.name.clone(),

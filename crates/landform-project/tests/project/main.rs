@@ -8,7 +8,9 @@
 
 mod blueprints;
 mod editors;
+mod ending;
 mod files;
+mod gate;
 mod harness;
 mod large;
 mod reading;
