@@ -111,7 +111,7 @@ impl ProjectReconciler {
             .partition(|id| left.hidden.contains_key(id));
         let gone = "it must be gone before the project goes";
         let mut waiting = waiting_on("R15", &seen, gone);
-        let unserved = "it must be gone before the project goes, and its kind isn't served: serve the kind again, or delete its definition";
+        let unserved = "it must be gone before the project goes, and its kind isn't served";
         waiting.extend(waiting_on("G12b", &hidden, unserved));
         let status = ProjectStatus {
             phase: Some(ProjectPhase::Deleting),

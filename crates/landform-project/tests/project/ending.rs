@@ -15,7 +15,7 @@ const HELD: &str = "example.com/held";
 
 /// What keeps the project's objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Stop {
+pub(crate) enum Stop {
     /// A URL that nothing listens to any more.
     Unreachable,
     /// A command that fails for marked objects.
@@ -79,8 +79,8 @@ async fn serve(listener: TcpListener) {
 }
 
 /// A project with a hook and objects that wait for it when they are deleted.
-struct Scene {
-    world: World,
+pub(crate) struct Scene {
+    pub(crate) world: World,
     stop: Stop,
     /// The address of the hook, and what serves it.
     address: std::net::SocketAddr,
@@ -88,7 +88,7 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new(stop: Stop, whole: bool) -> Self {
+    pub(crate) async fn new(stop: Stop, whole: bool) -> Self {
         let world = World::empty().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -123,11 +123,9 @@ impl Scene {
         }
     }
 
-    async fn stopped(&mut self) {
+    pub(crate) async fn stopped(&mut self) {
         if self.stop == Stop::Unreachable {
-            let server = self.server.take().unwrap();
-            server.abort();
-            let _ = server.await;
+            self.stop_hook().await;
         }
         self.world.delete("Project", "shop").await;
         let waits = |status: &Value| {
@@ -168,10 +166,20 @@ impl Scene {
         }
     }
 
+    pub(crate) async fn start_hook(&mut self) {
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.server = Some(tokio::spawn(serve(listener)));
+    }
+
+    pub(crate) async fn stop_hook(&mut self) {
+        let server = self.server.take().unwrap();
+        server.abort();
+        let _ = server.await;
+    }
+
     async fn return_hook(&mut self) {
         if self.stop == Stop::Unreachable {
-            let listener = TcpListener::bind(self.address).await.unwrap();
-            self.server = Some(tokio::spawn(serve(listener)));
+            self.start_hook().await;
         }
         self.world.write(".returned", "");
         for at in 0..3 {
@@ -187,15 +195,15 @@ impl Scene {
         }
     }
 
-    async fn unserve(&self) {
+    pub(crate) async fn unserve(&self) {
         self.set_served(false).await;
     }
 
-    async fn serve_again(&self) {
+    pub(crate) async fn serve_again(&self) {
         self.set_served(true).await;
     }
 
-    async fn set_served(&self, served: bool) {
+    pub(crate) async fn set_served(&self, served: bool) {
         let mut versions = definition("Gadget", "gadgets")["spec"]["versions"].clone();
         versions[0]["served"] = json!(served);
         let patch = json!({"spec": {"versions": versions}});

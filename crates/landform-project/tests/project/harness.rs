@@ -89,7 +89,9 @@ impl World {
         definitions::install(&client, &widgets_definition())
             .await
             .unwrap();
-        tokio::spawn(Collector::new(client.clone(), &server.metrics_registry()).run());
+        let collector = Collector::new(client.clone(), &server.metrics_registry());
+        server.mount("deletion", collector.view());
+        tokio::spawn(collector.run());
         let directory = tempfile::tempdir().unwrap();
         let widgets = Widgets::default();
         let gate = Gate::default();

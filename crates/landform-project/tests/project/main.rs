@@ -6,6 +6,7 @@
     reason = "a test that can't go on fails"
 )]
 
+mod advice;
 mod blueprints;
 mod editors;
 mod ending;
