@@ -354,9 +354,10 @@ impl Driver {
         self.waiting_for.remove(key);
         self.cycle_reports.remove(key);
         self.note(key.clone(), TraceEvent::Gone);
+        let uid = known.uid.as_deref().unwrap_or_default();
         for reconciler in self.listeners(&key.kind) {
             guarded(&key.kind.kind, || {
-                reconciler.gone(&key.kind, &key.namespace, &key.name);
+                reconciler.gone(&key.kind, &key.namespace, &key.name, uid);
             });
         }
         self.provisions.set(key, Vec::new(), Version(0));
@@ -611,9 +612,9 @@ impl Driver {
         let uid = object.metadata.uid.as_deref();
         let known = kind.objects.get(&former);
         let taken = known.is_some_and(|known| known.uid.as_deref() != uid);
-        // A copy of a renamed object's manifest says so too, and was never renamed.
+        // Anybody can write the annotation, and a copy of a renamed object's manifest has it too.
         let note = object.annotations().get(ANNOTATION_FORMER_NAME);
         let renamed = note.is_some_and(|note| former_name(note, uid.unwrap_or_default()).is_some());
-        (!taken || renamed).then_some((former, taken))
+        renamed.then_some((former, taken))
     }
 }

@@ -17,9 +17,9 @@ use crate::object::{ObjectId, Wanted};
 use crate::order::{Departures, rank};
 use crate::renames;
 
-/// In a project with so many objects, deleting more than half of them needs consent.
+/// In a project with this many objects or more, deleting more than half of them needs consent.
 pub const LARGE: usize = 8;
-/// So many held deletions are named.
+/// At most this many held deletions are named.
 const NAMED: usize = 10;
 
 /// An object of the project that is there.
@@ -51,7 +51,7 @@ pub struct Observed<'a> {
     pub missed: &'a BTreeMap<ObjectId, u64>,
     /// An object must be missing for this long until it is deleted.
     pub grace_ms: u64,
-    /// The deletions that somebody has agreed to.
+    /// The deletions that were agreed to.
     pub approved: Option<&'a str>,
     /// The uids of objects whose deletion was agreed to before.
     pub agreed: &'a BTreeSet<String>,
@@ -70,7 +70,7 @@ pub struct Decision {
     pub deletions: Vec<(ObjectId, String)>,
     /// Objects that are deleted when these are gone.
     pub deletions_later: Vec<(ObjectId, String)>,
-    /// Deletions that somebody must agree to.
+    /// Deletions that need consent.
     pub held: Option<HeldDeletions>,
     /// The uids of all objects whose deletion is agreed to.
     pub agreed: BTreeSet<String>,

@@ -78,7 +78,7 @@ pub struct Wanted {
     pub object: Arc<Value>,
     /// The name that it had before, if the file says so.
     pub renamed_from: Option<String>,
-    /// Whether it only has to be there: one that somebody else made is left alone.
+    /// Whether it only has to be there: one that others made is left alone.
     pub only_there: bool,
 }
 

@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// From now on it is told when objects of these kinds are gone.
+    /// From now on the ends of objects of these kinds reach the projects.
     pub(crate) async fn follow(&self, kinds: Vec<GroupVersionKind>) -> Result<(), Failure> {
         let Some(engine) = self.engine.get() else {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::object::ObjectId;
 use crate::order::Departures;
 use crate::reconciler::{ProjectReconciler, failure};
 use crate::state::State;
-use crate::status::{last_error, waiting_on};
+use crate::status::{last_error, tell_people, waiting_on};
 
 /// What is left of a project.
 struct Left {
@@ -62,10 +62,13 @@ impl ProjectReconciler {
             wanted: &wanted,
             served: &served,
             live_kinds: &kinds,
+            kinds: &self.shared.kinds,
         };
         let mut report = Report::default();
         acting.delete(&unmarked, &mut report).await?;
-        if leaving.is_empty() {
+        tell_people(context, &[], false, &report.kept, &before);
+        // Namespaces have their turn last, so nothing is left behind those that stay.
+        if leaving.iter().all(|id| report.kept.contains_key(id)) {
             return Ok(Outcome::Done);
         }
         self.tell_removal(context, &left, report, before).await

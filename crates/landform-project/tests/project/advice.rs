@@ -90,7 +90,10 @@ async fn r13_a_project_that_is_deleted_says_what_it_waits_for_and_what_ends_that
             "until the hook of Reconciler/gadgets is done",
         ),
         (Stop::Fails, "until the hook of Reconciler/gadgets is done"),
-        (Stop::NotDone, "it says that it isn't done"),
+        (
+            Stop::NotDone,
+            "until the hook of Reconciler/gadgets is done",
+        ),
         (Stop::Finalizer, "Gadget/g1 is held by example.com/held"),
     ] {
         let mut scene = Scene::new(stop, true).await;

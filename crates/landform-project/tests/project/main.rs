@@ -18,3 +18,4 @@ mod reading;
 mod removal;
 mod renames;
 mod sequences;
+mod settings;

@@ -14,6 +14,7 @@ mod screen;
 mod sight;
 mod state;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -217,6 +218,8 @@ struct Shown {
     directory: PathBuf,
     begun: Instant,
     problems: Vec<ProjectProblem>,
+    /// Namespaces that stay, and of which that was said.
+    kept: BTreeSet<String>,
     /// What was told of objects without a phase.
     others: Vec<String>,
     /// Whether the project was read in this process.
@@ -236,6 +239,7 @@ impl Shown {
             directory: home.directory.clone(),
             begun,
             problems: Vec::new(),
+            kept: BTreeSet::new(),
             others: Vec::new(),
             is_read: false,
             taken_down: false,
@@ -289,6 +293,12 @@ impl Shown {
             self.screen.say("All files can be read again.");
         }
         self.problems = found;
+        let kept = object["status"]["keptNamespaces"].as_object();
+        for (namespace, why) in kept.into_iter().flatten() {
+            if self.kept.insert(namespace.clone()) {
+                self.screen.say(why.as_str().unwrap_or_default());
+            }
+        }
         let held = &object["status"]["heldDeletions"];
         if held.is_object() && !self.said_held(held) {
             let text = format!(
