@@ -612,9 +612,10 @@ impl Driver {
         let uid = object.metadata.uid.as_deref();
         let known = kind.objects.get(&former);
         let taken = known.is_some_and(|known| known.uid.as_deref() != uid);
-        // Anybody can write the annotation, and a copy of a renamed object's manifest has it too.
+        // Where an API can't rename, a client deletes the old object and creates one that says so. A copy of a
+        // renamed object's manifest says so too, while the other one has its name.
         let note = object.annotations().get(ANNOTATION_FORMER_NAME);
         let renamed = note.is_some_and(|note| former_name(note, uid.unwrap_or_default()).is_some());
-        renamed.then_some((former, taken))
+        (!taken || renamed).then_some((former, taken))
     }
 }

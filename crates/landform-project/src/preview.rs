@@ -99,7 +99,8 @@ pub async fn preview(
         let wanted = resolved.wanted.get(id);
         problems.extend(wanted.map(|wanted| wanted.problem(message)));
     }
-    let applied = decision.applies.iter();
+    // One that is renamed may be changed, too.
+    let applied = decision.renames.values().chain(&decision.applies);
     let mut objects: Vec<_> = applied
         .filter_map(|id| resolved.wanted.get(id))
         .map(|wanted| wanted.object.clone())

@@ -1,7 +1,8 @@
 //! Settings that change or vanish, and what becomes of the project's namespace.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, PostParams};
+use landform_project::preview;
 use serde_json::{Value, json};
 
 use crate::harness::{World, map};
@@ -131,4 +132,67 @@ async fn r15_a_deleted_project_takes_only_its_own_namespaces_with_it() {
         assert_eq!(found.is_object() && !marked, stays, "{name}: {found:#}");
     }
     assert!(uid(&world, "used", "foreign").await.is_some());
+}
+
+#[tokio::test]
+async fn r15_a_preview_shows_another_namespace_and_what_stays() {
+    let full = settings("{namespace: web}");
+    let world = World::new(&[("landform.yaml", &full), ("a.yaml", &map("a", "1"))]).await;
+    world.synced(2).await;
+    foreign(&world, "web").await;
+    world.stop().await;
+    world.write("landform.yaml", &settings("{namespace: other}"));
+    let found = preview(&world.client, &world.path(""), "shop").await;
+    let found = found.unwrap();
+    let made: Vec<_> = found.objects.iter().map(|object| named(object)).collect();
+    assert_eq!(made, ["Namespace /other", "ConfigMap other/a"]);
+    let gone: Vec<_> = found
+        .deletions
+        .iter()
+        .map(|(_, id)| id.to_string())
+        .collect();
+    assert_eq!(gone, ["ConfigMap web/a"]);
+    assert!(found.kept[0].contains("ConfigMap web/foreign"), "{found:?}");
+    // Without objects of others it goes, too.
+    let maps = maps(&world, "web");
+    maps.delete("foreign", &DeleteParams::default())
+        .await
+        .unwrap();
+    let found = preview(&world.client, &world.path(""), "shop").await;
+    let found = found.unwrap();
+    let gone: Vec<_> = found
+        .deletions
+        .iter()
+        .map(|(_, id)| id.to_string())
+        .collect();
+    assert_eq!(gone, ["ConfigMap web/a", "Namespace web"]);
+    assert!(found.kept.is_empty(), "{found:?}");
+}
+
+#[tokio::test]
+async fn r15b_a_preview_of_a_renamed_and_changed_object_has_both() {
+    let world = World::new(&[("a.yaml", &map("a", "1"))]).await;
+    world.synced(1).await;
+    world.stop().await;
+    let annotation = "metadata:\n  annotations: {landform.dev/renamed-from: a}";
+    let renamed = map("b", "2").replacen("metadata:", annotation, 1);
+    world.write("a.yaml", &renamed);
+    let found = preview(&world.client, &world.path(""), "shop").await;
+    let found = found.unwrap();
+    assert_eq!(found.renames.len(), 1, "{found:?}");
+    let made: Vec<_> = found.objects.iter().map(|object| named(object)).collect();
+    assert_eq!(made, ["ConfigMap default/b"]);
+    assert_eq!(found.objects[0]["data"]["a"], "2");
+    assert!(found.deletions.is_empty(), "{found:?}");
+}
+
+fn named(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let metadata = &object["metadata"];
+    let namespace = text(&metadata["namespace"]);
+    format!(
+        "{} {namespace}/{}",
+        text(&object["kind"]),
+        text(&metadata["name"])
+    )
 }

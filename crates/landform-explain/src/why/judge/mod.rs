@@ -102,8 +102,28 @@ pub(in crate::why) enum HookCall {
     Unknown,
 }
 
-/// Judges an object.
+/// Judges an object. An error that it shows, and that the engine knows nothing of, was put there by others.
 pub(in crate::why) fn judge(facts: &Facts<'_>) -> Judged {
+    let knows_better = facts
+        .engine
+        .is_some_and(|engine| engine["state"] == "Idle" && text(&engine["lastError"]).is_none());
+    let shown = facts.object["metadata"]["annotations"][ANNOTATION_ERROR].is_string();
+    if !knows_better || !shown {
+        return judge_shown(facts);
+    }
+    let mut object = facts.object.clone();
+    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(ANNOTATION_ERROR);
+    }
+    judge_shown(&Facts {
+        name: facts.name,
+        object: &object,
+        engine: facts.engine,
+        deletion: facts.deletion,
+    })
+}
+
+fn judge_shown(facts: &Facts<'_>) -> Judged {
     let (object, status) = (facts.object, &facts.object["status"]);
     let error = trouble(object);
     let mut judged = Judged {

@@ -242,6 +242,10 @@ fn r7b_an_error_that_the_engine_tells_on_an_object_is_read_there() {
         json!({"conditions": [{"type": "Ready", "status": "True"}]}),
     );
     assert!(judged(&well, None, None).well);
+    // What others write there is not believed.
+    let mut forged = object("example.com/v1", "Toy", json!({}));
+    forged["metadata"]["annotations"] = json!({"landform.dev/error": "boom"});
+    assert!(judged(&forged, Some(json!({"state": "Idle"})), None).well);
 }
 
 #[test]
