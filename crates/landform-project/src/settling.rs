@@ -84,9 +84,14 @@ mod tests {
             let expected = if is_kept { &full } else { &read };
             assert_eq!(&held, expected, "{case}");
             assert_eq!(until, is_kept.then_some(3_000), "{case}");
-            // A different loss doesn't begin anew, and what comes back ends it.
-            let mut back = settling.clone();
-            assert_eq!(back.take(full.clone(), &spec, 2_999), (full.clone(), None));
+            if is_kept {
+                // A different loss doesn't begin anew, and what comes back ends it.
+                let mut other = settling.clone();
+                let none = other.take(Settings::default(), &spec, 2_000);
+                assert_eq!(none, (full.clone(), Some(3_000)), "{case}");
+                let back = other.take(full.clone(), &spec, 2_999);
+                assert_eq!(back, (full.clone(), None), "{case}");
+            }
             let later = settling.take(read.clone(), &spec, 3_000);
             assert_eq!(later, (read, None), "{case}");
         }

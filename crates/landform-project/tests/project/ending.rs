@@ -259,7 +259,6 @@ async fn every_stop(end: End) {
         for whole in [true, false] {
             let mut scene = Scene::new(stop, whole).await;
             scene.stopped().await;
-            println!("{stop:?}, {end:?}, everything in the project: {whole}");
             scene.ended(end).await;
             scene.world.gone("Project", "shop").await;
             let left = scene.world.names("ConfigMap").await;
