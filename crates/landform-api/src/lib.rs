@@ -9,6 +9,7 @@
 //! - [`definition`]: definitions of kinds, generated from Rust types.
 //! - [`catalog`]: catalogs, app types and operator versions.
 //! - [`landscaper`]: installations, executions, deploy items and what they exchange.
+//! - [`words`]: counted nouns for messages.
 //! - [`keys`]: the finalizers, labels and annotations whose spelling is part of the contract.
 
 pub mod catalog;
@@ -20,6 +21,7 @@ pub mod keys;
 pub mod kind;
 pub mod landscaper;
 pub mod project;
+pub mod words;
 
 pub use field::{FieldError, FieldPath, FieldReason};
 pub use kind::{GroupKind, GroupVersionKind, GroupVersionResource};

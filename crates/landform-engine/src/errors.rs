@@ -1,4 +1,4 @@
-//! The error of an object, told on the object itself (R7b).
+//! The error of an object, shown on the object itself (R7b).
 //!
 //! While a run has failed, or the object is in a cycle of references, the object says so: in a condition where its
 //! kind has conditions, else in an annotation. When it is well again that goes. Neither moves what reconcilers listen
@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 use crate::clock::{Clock, write_time};
 use crate::reconciler::Failure;
 
-/// The type of the condition. With its prefix it is nobody else's.
+/// The type of the condition. Its prefix keeps it apart from conditions of others.
 pub const CONDITION_RECONCILED: &str = "landform.dev/Reconciled";
-/// The longest text that is told.
+/// The longest text that is shown.
 const MESSAGE_BYTES: usize = 1024;
-/// So often a condition is tried to be written when others write at the same time.
+/// A condition is written with at most this many attempts when others write at the same time.
 const ATTEMPTS: usize = 5;
 
 /// Where objects of a kind tell their error.
@@ -28,7 +28,7 @@ pub enum ErrorPlace {
     Annotation,
     /// In a condition of `status.conditions`.
     Condition(ConditionFields),
-    /// Nowhere: its runs say nothing about it. What others told stays.
+    /// Nowhere: its runs say nothing about it. What others wrote stays.
     Nowhere,
 }
 

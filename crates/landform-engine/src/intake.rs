@@ -152,6 +152,7 @@ impl Driver {
             SourceEvent::Absent => {
                 kind.reading = Reading::Absent;
                 self.forget_objects(key);
+                self.tell_list(key, &[]);
                 self.settle(key);
             }
             SourceEvent::Failing(error) => {
@@ -235,6 +236,7 @@ impl Driver {
         for object in &objects {
             self.tell_indexes(key, object);
         }
+        self.tell_list(key, &objects);
         self.lead_anew(key, &objects);
         self.see(key, objects, How::Listed);
         self.settle(key);
@@ -352,9 +354,10 @@ impl Driver {
         self.waiting_for.remove(key);
         self.cycle_reports.remove(key);
         self.note(key.clone(), TraceEvent::Gone);
+        let uid = known.uid.as_deref().unwrap_or_default();
         for reconciler in self.listeners(&key.kind) {
             guarded(&key.kind.kind, || {
-                reconciler.gone(&key.kind, &key.namespace, &key.name);
+                reconciler.gone(&key.kind, &key.namespace, &key.name, uid);
             });
         }
         self.provisions.set(key, Vec::new(), Version(0));
@@ -371,6 +374,12 @@ impl Driver {
         kinds
             .filter_map(|kind| self.kinds.get(&**kind)?.reconciler.clone())
             .collect()
+    }
+
+    fn tell_list(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+        for reconciler in self.listeners(kind) {
+            guarded(&kind.kind, || reconciler.listed(kind, objects));
+        }
     }
 
     /// Reconcilers keep indexes, and say what their objects give to others.
@@ -603,7 +612,8 @@ impl Driver {
         let uid = object.metadata.uid.as_deref();
         let known = kind.objects.get(&former);
         let taken = known.is_some_and(|known| known.uid.as_deref() != uid);
-        // A copy of a renamed object's manifest says so too, and was never renamed.
+        // Where an API can't rename, a client deletes the old object and creates one that says so. A copy of a
+        // renamed object's manifest says so too, while the other one has its name.
         let note = object.annotations().get(ANNOTATION_FORMER_NAME);
         let renamed = note.is_some_and(|note| former_name(note, uid.unwrap_or_default()).is_some());
         (!taken || renamed).then_some((former, taken))

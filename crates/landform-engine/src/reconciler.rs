@@ -63,9 +63,16 @@ pub trait Reconciler: Send + Sync + 'static {
         let _ = (kind, object);
     }
 
-    /// An object of its own kind, or of a related one, is gone.
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
-        let _ = (kind, namespace, name);
+    /// An object of its own kind, or of a related one, is gone under this name; another one may have it by now.
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, uid: &str) {
+        let _ = (kind, namespace, name, uid);
+    }
+
+    /// Its own kind, or a related one, was read as a whole: just these objects are there, none when the API
+    /// doesn't serve the kind. What ended before the kind was followed, or while it was read anew, is only
+    /// told by this. Called after [seen](Reconciler::seen) for each of them. Must be quick.
+    fn listed(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+        let _ = (kind, objects);
     }
 
     /// Whether a run of this object, as a list shows it at the start, would do nothing at all. Such an

@@ -42,6 +42,28 @@ impl ObjectRef {
         known(kind).map(|kind| Self::new(&kind, namespace, name))
     }
 
+    /// An object as a status names it: without a version, and without a group where the kind is known anyway. A
+    /// version that must be asked for is left out: `GROUP/`.
+    #[must_use]
+    pub fn told(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        let known = match group {
+            "" => known(kind),
+            group => known_in(group, kind),
+        };
+        if let Some(known) = known {
+            return Self::new(&known, namespace, name);
+        }
+        Self {
+            api_version: match group {
+                "" => "v1".to_owned(),
+                group => format!("{group}/"),
+            },
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
     /// The name that an object has, from its own text.
     #[must_use]
     pub fn of(object: &Value) -> Self {

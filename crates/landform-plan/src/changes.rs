@@ -163,10 +163,9 @@ impl<'a> Story<'a> {
                     to: name(value),
                     hidden: false,
                 };
-                return push(
-                    at,
-                    self.change(Action::Rename, &found(value), vec![renamed]),
-                );
+                let mut fields = vec![renamed];
+                fields.extend(diff(Some(&before), Some(value), self.shown(&found(value))));
+                return push(at, self.change(Action::Rename, &found(value), fields));
             }
             let fields = match self.shown(&found(value)) {
                 Shown::Values => diff(None, Some(value), Shown::Values),

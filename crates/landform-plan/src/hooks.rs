@@ -84,8 +84,12 @@ impl Reconciler for DryHook {
         self.inner.seen(kind, object);
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
-        self.inner.gone(kind, namespace, name);
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, uid: &str) {
+        self.inner.gone(kind, namespace, name, uid);
+    }
+
+    fn listed(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+        self.inner.listed(kind, objects);
     }
 
     fn idle(&self, object: &DynamicObject) -> bool {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use landform_api::words::counted;
 use serde_json::Value;
 
 use crate::model::{Action, Change, FieldChange, Plan};
@@ -108,9 +109,9 @@ fn reach(plan: &Plan) -> String {
         }
     };
     format!(
-        "Reaches {} objects and {} deploy items; installations: {}; namespaces: {}.\n",
-        reach.objects,
-        reach.items,
+        "Reaches {} and {}; installations: {}; namespaces: {}.\n",
+        counted(reach.objects, "object"),
+        counted(reach.items, "deploy item"),
         list(&reach.installations),
         list(&reach.namespaces)
     )

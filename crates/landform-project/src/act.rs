@@ -4,19 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
-use kube::Client;
+use kube::{Client, ResourceExt as _};
 use landform_api::GroupVersionKind;
 use landform_api::project::ProjectProblem;
 use landform_engine::{Context, Failure};
 use serde_json::Value;
 
-use crate::apply::{self, ApplyError, Outcome, Served};
-use crate::decide::{Decision, Live, rank};
+use crate::apply::{self, ApplyError, Kinds, Outcome, Served};
+use crate::decide::{Decision, Live};
+use crate::namespaces;
 use crate::object::{ObjectId, Wanted};
+use crate::order::rank;
 use crate::renames::steps;
 use crate::state::State;
 
-/// So many objects are written at once.
+/// At most this many objects are written at once.
 const AT_ONCE: usize = 16;
 
 /// What a run did, and what it could not do.
@@ -33,6 +35,8 @@ pub(crate) struct Report {
     pub(crate) changed: usize,
     pub(crate) renamed: Vec<(ObjectId, ObjectId)>,
     pub(crate) deleted: usize,
+    /// Namespaces that are left to themselves, with the reason.
+    pub(crate) kept: BTreeMap<ObjectId, String>,
 }
 
 /// Everything that acting needs.
@@ -44,6 +48,7 @@ pub(crate) struct Acting<'a> {
     pub(crate) served: &'a BTreeMap<GroupVersionKind, Served>,
     /// How the kinds of objects that are there are served.
     pub(crate) live_kinds: &'a BTreeMap<(String, String), Served>,
+    pub(crate) kinds: &'a Kinds,
 }
 
 impl Acting<'_> {
@@ -197,7 +202,8 @@ impl Acting<'_> {
         let mut work = stream::iter(work).buffer_unordered(AT_ONCE);
         while let Some((id, deleted)) = work.next().await {
             match deleted? {
-                Ok(()) => report.deleted += 1,
+                Ok(None) => report.deleted += 1,
+                Ok(Some(why)) => drop(report.kept.insert(id, why)),
                 Err(ApplyError::Transient(message)) => {
                     report.transient = Some(format!("{id} can't be deleted: {message}"));
                 }
@@ -223,15 +229,24 @@ impl Acting<'_> {
         &self,
         id: &ObjectId,
         uid: &str,
-    ) -> (ObjectId, Result<Result<(), ApplyError>, Failure>) {
+    ) -> (
+        ObjectId,
+        Result<Result<Option<String>, ApplyError>, Failure>,
+    ) {
         if let Err(cancelled) = self.go_on() {
             return (id.clone(), Err(cancelled));
         }
         let kind = (id.group.clone(), id.kind.clone());
         let Some(served) = self.served_of(id).or_else(|| self.live_kinds.get(&kind)) else {
-            let message = format!("nobody knows where {} are", id.kind);
+            let message = format!("the API doesn't serve the kind {}", id.kind);
             return (id.clone(), Ok(Err(ApplyError::Transient(message))));
         };
+        if namespaces::is_namespace(id) {
+            match self.leave_to_itself(served, id).await {
+                Ok(None) => {}
+                kept_or_failed => return (id.clone(), Ok(kept_or_failed)),
+            }
+        }
         // Marked before: the watch may show that it is gone before the answer is here.
         if let Some(live) = self.state.memory.lock().live.get_mut(id) {
             live.deleting = true;
@@ -242,7 +257,22 @@ impl Acting<'_> {
         {
             live.deleting = false;
         }
-        (id.clone(), Ok(deleted))
+        (id.clone(), Ok(deleted.map(|()| None)))
+    }
+
+    /// Takes a namespace that has to stay out of the project. Returns why it stays, if it does.
+    async fn leave_to_itself(
+        &self,
+        served: &Served,
+        id: &ObjectId,
+    ) -> Result<Option<String>, ApplyError> {
+        let project = self.context.object().name_any();
+        let why = namespaces::why_kept(&self.client, self.kinds, &id.name, &project).await?;
+        if why.is_some() {
+            apply::release(&self.client, served, id).await?;
+            self.state.memory.lock().live.remove(id);
+        }
+        Ok(why)
     }
 
     fn served_of(&self, id: &ObjectId) -> Option<&Served> {
@@ -253,7 +283,7 @@ impl Acting<'_> {
     fn remember(&self, id: &ObjectId, wanted: &Wanted, live: &Value) {
         let mut memory = self.state.memory.lock();
         let known = Live::of(live, &wanted.file);
-        // One that only has to be there, and is somebody else's, is none of the project's.
+        // One that only has to be there, and belongs to others, is none of the project's.
         let label = landform_api::project::LABEL_PROJECT;
         let ours = &wanted.object["metadata"]["labels"][label];
         if live["metadata"]["labels"][label] == *ours {

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::scan::Stamp;
 
-/// So many files and bytes of one blueprint are looked at.
+/// At most this many files and bytes of one blueprint are looked at.
 const FILES: usize = 10_000;
 const BYTES: u64 = 64 << 20;
 

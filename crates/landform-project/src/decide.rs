@@ -9,17 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landform_api::project::HeldDeletions;
-use landform_api::{catalog, landscaper};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::apply::{Difference, difference};
 use crate::object::{ObjectId, Wanted};
+use crate::order::{Departures, rank};
 use crate::renames;
 
-/// In a project with so many objects, deleting more than half of them needs consent.
+/// In a project with this many objects or more, deleting more than half of them needs consent.
 pub const LARGE: usize = 8;
-/// So many held deletions are named.
+/// At most this many held deletions are named.
 const NAMED: usize = 10;
 
 /// An object of the project that is there.
@@ -51,7 +51,7 @@ pub struct Observed<'a> {
     pub missed: &'a BTreeMap<ObjectId, u64>,
     /// An object must be missing for this long until it is deleted.
     pub grace_ms: u64,
-    /// The deletions that somebody has agreed to.
+    /// The deletions that were agreed to.
     pub approved: Option<&'a str>,
     /// The uids of objects whose deletion was agreed to before.
     pub agreed: &'a BTreeSet<String>,
@@ -68,7 +68,9 @@ pub struct Decision {
     pub applies: Vec<ObjectId>,
     /// Objects that are deleted, with their uids.
     pub deletions: Vec<(ObjectId, String)>,
-    /// Deletions that somebody must agree to.
+    /// Objects that are deleted when these are gone.
+    pub deletions_later: Vec<(ObjectId, String)>,
+    /// Deletions that need consent.
     pub held: Option<HeldDeletions>,
     /// The uids of all objects whose deletion is agreed to.
     pub agreed: BTreeSet<String>,
@@ -201,15 +203,30 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
     if many {
         decision.agreed = uids;
     }
-    // What is on its way out may need what is of a lower rank.
+    // What is on its way out may need what has its turn later.
+    let order = departures(observed);
     let leaving = observed.live.iter();
     let leaving = leaving.filter(|(id, live)| live.deleting && !observed.wanted.contains_key(id));
-    let highest = leaving
-        .map(|(id, _)| rank(id))
-        .chain(believed.iter().map(|(id, _)| rank(id)));
-    let highest = highest.max();
-    believed.retain(|(id, _)| Some(rank(id)) == highest);
-    decision.deletions = believed;
+    let leaving = leaving.map(|(id, _)| id);
+    let first = leaving.chain(believed.iter().map(|(id, _)| id));
+    let first = first.map(|id| order.turn(id)).max();
+    let (now, later) = believed
+        .into_iter()
+        .partition(|(id, _)| Some(order.turn(id)) == first);
+    decision.deletions = now;
+    decision.deletions_later = later;
+}
+
+/// The order of deletions, from all that is known of Reconcilers: one that is deleted is in no file any more.
+fn departures(observed: &Observed<'_>) -> Departures {
+    let wanted = observed
+        .wanted
+        .iter()
+        .map(|(id, wanted)| (id, &*wanted.object));
+    let said = observed.said.iter().map(|(id, said)| (id, &**said));
+    let live = observed.live.iter();
+    let live = live.filter_map(|(id, live)| Some((id, &**live.object.as_ref()?)));
+    Departures::of(wanted.chain(said).chain(live))
 }
 
 /// Names exactly these deletions.
@@ -222,20 +239,6 @@ pub fn token(uids: &BTreeSet<String>) -> String {
     }
     let sum = format!("{:x}", hash.finalize());
     sum[..16].to_owned()
-}
-
-/// What is made earlier and deleted later has a lower rank: others may need it.
-#[must_use]
-pub fn rank(id: &ObjectId) -> u8 {
-    match (id.group.as_str(), id.kind.as_str()) {
-        ("", "Namespace") => 0,
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => 1,
-        ("", "ConfigMap" | "Secret" | "ServiceAccount") | ("rbac.authorization.k8s.io", _) => 2,
-        (landscaper::GROUP, "Target" | "DataObject" | "Context") => 2,
-        (catalog::GROUP, "Catalog") => 2,
-        ("landform.dev", "Reconciler") => 2,
-        _ => 3,
-    }
 }
 
 #[cfg(test)]

@@ -550,7 +550,7 @@ fn r15_more_than_half_of_a_large_project_is_held() {
 fn what_others_may_need_is_made_first_and_deleted_last() {
     let mut scene = Scene::default().has("f", "a", "1").wants("f", "b", "2");
     let installation = ObjectId {
-        group: landscaper::GROUP.into(),
+        group: landform_api::landscaper::GROUP.into(),
         kind: "Installation".into(),
         ..id("web")
     };

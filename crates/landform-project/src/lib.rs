@@ -1,9 +1,9 @@
 //! Directories of files that are reconciled into objects (R15).
 //!
-//! In reading order: `scan` walks a directory, `settings` reads its `landform.yaml`, `parse` reads one file,
+//! In reading order: `scan` walks a directory, `settings` reads its `landform.yaml` and `settling` says which settings hold, `parse` reads one file,
 //! `reader` puts these together and remembers what hasn't changed; `object` and `resolve` say which objects
 //! the files want; `decide` with `renames` says what must be done, `preview` for those who only ask; `apply` does it to one object, on any Kubernetes API;
-//! `reconciler` with `act` puts a run together; `watch` wakes it when somebody saves a file.
+//! `order` says what comes before what; `reconciler` with `act` puts a run together; `watch` wakes it when somebody saves a file.
 
 mod act;
 pub mod apply;
@@ -11,7 +11,9 @@ mod blueprint;
 pub mod decide;
 mod ignore;
 mod live;
+mod namespaces;
 mod object;
+mod order;
 pub mod parse;
 mod place;
 mod preview;
@@ -23,10 +25,12 @@ mod renames;
 mod resolve;
 mod scan;
 pub mod settings;
+mod settling;
 mod state;
 mod status;
 mod watch;
 
+pub use namespaces::why_kept as why_namespace_is_kept;
 pub use object::{ObjectId, Source, Wanted};
 pub use preview::{Preview, PreviewError, preview};
 pub use projects::Projects;

@@ -14,9 +14,9 @@ use crate::apply::{ApplyError, Kinds, Served};
 use crate::decide::Live;
 use crate::object::ObjectId;
 
-/// So many kinds are listed at once.
+/// At most this many kinds are listed at once.
 const AT_ONCE: usize = 16;
-/// So many objects are asked for in one request.
+/// Objects per page of a list.
 const PAGE: u32 = 500;
 
 /// All objects of a project, of whatever kind.
@@ -54,7 +54,7 @@ async fn list_kind(
         let request = request.map_err(|error| ApplyError::Transient(error.to_string()))?;
         let mut page: Value = match client.request(request).await {
             Ok(page) => page,
-            // The kind has gone meanwhile, or nobody may read it here: then none of it can be ours.
+            // The kind has gone meanwhile, or it may not be read here: then none of it can be ours.
             Err(kube::Error::Api(status)) if matches!(status.code, 403..=405) => return Ok(found),
             Err(error) => return Err(error.into()),
         };
@@ -106,8 +106,25 @@ impl Live {
     }
 }
 
+/// Whether an object is there though its kind isn't served, so that no list has it. An API without an index of uids
+/// has no such objects as far as anybody can tell.
+pub(crate) async fn is_hidden(client: &Client, uid: &str) -> Result<bool, ApplyError> {
+    if uid.is_empty() {
+        return Ok(false);
+    }
+    let request = Request::get(format!("/apis/landform.dev/v1alpha1/uids/{uid}"));
+    let request = request
+        .body(Vec::new())
+        .map_err(|error| ApplyError::Transient(error.to_string()))?;
+    match client.request::<Value>(request).await {
+        Ok(found) => Ok(found["exists"] == true && found["served"] == false),
+        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A token as part of a URL.
-fn encoded(token: &str) -> String {
+pub(crate) fn encoded(token: &str) -> String {
     let bytes = token.bytes().map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
             char::from(byte).to_string()

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use landform_api::GroupVersionKind;
 use landform_api::project::ProjectProblem;
+use landform_api::{GroupKind, GroupVersionKind};
 use serde_json::Value;
 
 /// What names an object. Versions of a kind are the same objects, so there is no version in it.
@@ -18,6 +18,18 @@ pub struct ObjectId {
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
+}
+
+impl ObjectId {
+    /// An object of a kind; one of the cluster has an empty namespace.
+    pub(crate) fn of(kind: &GroupKind, namespace: &str, name: &str) -> Self {
+        Self {
+            group: kind.group.clone(),
+            kind: kind.kind.clone(),
+            namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
+            name: name.to_owned(),
+        }
+    }
 }
 
 /// `Installation shop/db`, as in messages.
@@ -66,7 +78,7 @@ pub struct Wanted {
     pub object: Arc<Value>,
     /// The name that it had before, if the file says so.
     pub renamed_from: Option<String>,
-    /// Whether it only has to be there: one that somebody else made is left alone.
+    /// Whether it only has to be there: one that others made is left alone.
     pub only_there: bool,
 }
 

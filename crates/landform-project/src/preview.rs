@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::apply::{ApplyError, Kinds};
 use crate::decide::{Observed, decide};
 use crate::live;
+use crate::namespaces;
 use crate::object::ObjectId;
 use crate::reader::{ReadProblem, Reader};
 use crate::resolve::{self, resolve};
@@ -26,8 +27,10 @@ pub struct Preview {
     pub renames: Vec<(String, ObjectId, String)>,
     /// What is wrong with files and objects.
     pub problems: Vec<ProjectProblem>,
-    /// Whether the deletions are so many that somebody would be asked first.
+    /// Whether the deletions need consent first.
     pub held: bool,
+    /// Namespaces that stay though they are wanted no more: why.
+    pub kept: Vec<String>,
 }
 
 /// Why there is no preview.
@@ -50,7 +53,7 @@ pub async fn preview(
     directory: &Path,
     project: &str,
 ) -> Result<Preview, PreviewError> {
-    let reading = Reader::default().read(directory, project, &ProjectSpec::default())?;
+    let reading = Reader::default().read(directory, project, &ProjectSpec::default(), 0)?;
     let kinds = Kinds::default();
     let served = kinds.find(client, resolve::kinds(&reading)).await?;
     let there = live::list(client, &kinds, project).await?;
@@ -96,7 +99,8 @@ pub async fn preview(
         let wanted = resolved.wanted.get(id);
         problems.extend(wanted.map(|wanted| wanted.problem(message)));
     }
-    let applied = decision.applies.iter();
+    // One that is renamed may be changed, too.
+    let applied = decision.renames.values().chain(&decision.applies);
     let mut objects: Vec<_> = applied
         .filter_map(|id| resolved.wanted.get(id))
         .map(|wanted| wanted.object.clone())
@@ -111,13 +115,27 @@ pub async fn preview(
         objects.push(Arc::new(object));
     }
     let renames = decision.renames.iter();
+    let mut deletions = Vec::new();
+    let mut kept = Vec::new();
+    for (id, _) in decision
+        .deletions
+        .into_iter()
+        .chain(decision.deletions_later)
+    {
+        let why = if namespaces::is_namespace(&id) {
+            namespaces::why_kept(client, &kinds, &id.name, project).await?
+        } else {
+            None
+        };
+        match why {
+            Some(why) => kept.push(why),
+            None => deletions.push((version(&id), id)),
+        }
+    }
     Ok(Preview {
         objects,
-        deletions: decision
-            .deletions
-            .into_iter()
-            .map(|(id, _)| (version(&id), id))
-            .collect(),
+        deletions,
+        kept,
         renames: renames
             .map(|(from, to)| (version(from), from.clone(), to.name.clone()))
             .collect(),

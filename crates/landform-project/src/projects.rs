@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::apply::Kinds;
 use crate::reconciler::ProjectReconciler;
-use crate::state::State;
+use crate::state::{Memory, State};
 
 /// All projects of an engine: makes their reconciler, and wakes them when files change.
 #[derive(Clone)]
@@ -76,7 +76,18 @@ impl Shared {
         }
     }
 
-    /// From now on it is told when objects of these kinds are gone.
+    /// Tells all projects something of objects, and wakes those for which that matters.
+    pub(crate) fn tell(&self, matters: impl Fn(&mut Memory) -> bool) {
+        let states = self.states.lock().clone();
+        for (project, state) in states {
+            let matters = matters(&mut state.memory.lock());
+            if matters {
+                self.wake(&project);
+            }
+        }
+    }
+
+    /// From now on the ends of objects of these kinds reach the projects.
     pub(crate) async fn follow(&self, kinds: Vec<GroupVersionKind>) -> Result<(), Failure> {
         let Some(engine) = self.engine.get() else {
             return Ok(());

@@ -15,7 +15,8 @@ use crate::ignore::Ignore;
 use crate::parse::{self, Parsed};
 use crate::place;
 use crate::scan::{self, Form, Found, Limits, ScanError, Stamp, Tree};
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
+use crate::settling::Settling;
 
 /// Clocks of file systems tick in milliseconds: a file that was written so recently may be written again without
 /// its times moving, so it is read again the next time.
@@ -27,8 +28,7 @@ pub struct Reader {
     limits: Limits,
     files: BTreeMap<String, Known>,
     blueprints: Blueprints,
-    /// The last settings that could be read.
-    settings: Option<Settings>,
+    settings: Settling,
 }
 
 #[derive(Debug)]
@@ -46,6 +46,8 @@ struct Known {
 pub struct Reading {
     /// The settings that hold for all files.
     pub settings: Settings,
+    /// Until when they hold though `landform.yaml` doesn't say all of them any more.
+    pub settings_until: Option<u64>,
     /// What each file says.
     pub files: BTreeMap<String, Arc<Parsed>>,
     /// Files and directories that are there and could not be read.
@@ -103,7 +105,7 @@ impl Reader {
         }
     }
 
-    /// Reads what has changed since the last time.
+    /// Reads what has changed since the last time, at this time of day.
     ///
     /// # Errors
     /// When nothing at all can be said about the project.
@@ -112,13 +114,13 @@ impl Reader {
         directory: &Path,
         project: &str,
         spec: &ProjectSpec,
+        now_ms: u64,
     ) -> Result<Reading, ReadProblem> {
         if !directory.is_dir() {
             // Otherwise it would be said that there are no settings.
             scan::scan(directory, &Ignore::default(), &self.limits)?;
         }
-        let (settings, mut problems) = self.settings(directory)?;
-        let settings = settings.with(spec);
+        let (settings, settings_until, mut problems) = self.settings(directory, spec, now_ms)?;
         let tree = scan::scan(directory, &Ignore::new(&settings.ignore), &self.limits)?;
         let Tree {
             files,
@@ -150,6 +152,7 @@ impl Reader {
             .sums(&blueprints, |stamp| is_fresh(stamp, now));
         Ok(Reading {
             settings,
+            settings_until,
             files: read,
             unreadable,
             problems,
@@ -158,19 +161,21 @@ impl Reader {
         })
     }
 
-    /// The settings; those of the last time, with what is wrong now, when they can't be read.
+    /// The settings, and until when they hold if they are not all there; those of the last time, with what is wrong
+    /// now, when they can't be read.
     fn settings(
         &mut self,
         directory: &Path,
-    ) -> Result<(Settings, Vec<ProjectProblem>), ReadProblem> {
-        let text = settings::text_of(directory);
-        match text.and_then(|text| Settings::read(text.as_deref())) {
-            Ok(settings) => {
-                self.settings = Some(settings.clone());
-                Ok((settings, Vec::new()))
+        spec: &ProjectSpec,
+        now_ms: u64,
+    ) -> Result<(Settings, Option<u64>, Vec<ProjectProblem>), ReadProblem> {
+        match Settings::load(directory) {
+            Ok(read) => {
+                let (settings, until) = self.settings.take(read, spec, now_ms);
+                Ok((settings.with(spec), until, Vec::new()))
             }
-            Err(problems) => match self.settings.clone() {
-                Some(before) => Ok((before, problems)),
+            Err(problems) => match self.settings.in_force() {
+                Some(before) => Ok((before.clone().with(spec), None, problems)),
                 None => Err(ReadProblem::Settings(problems)),
             },
         }

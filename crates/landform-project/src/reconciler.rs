@@ -16,31 +16,29 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::landscaper::WaitingOn;
 use landform_api::project::{
     self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, Project, ProjectPhase, ProjectStatus,
 };
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_engine::{
-    Context, Failure, Order, Outcome, Reconciler, Related, content_of_spec, write_time,
-};
+use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related, content_of_spec};
 use serde_json::Value;
 
 use crate::act::{Acting, Report};
 use crate::apply::{self, ApplyError, Served};
-use crate::decide::{Decision, Live, Observed, decide, rank};
+use crate::decide::{Decision, Live, Observed, decide};
 use crate::live;
 use crate::object::ObjectId;
+use crate::order::rank;
 use crate::projects::Shared;
 use crate::reader::{ReadProblem, Reading};
 use crate::resolve::{self, Resolved, resolve};
 use crate::state::{Memory, State};
-use crate::status::{fail, last_error, tell_people, waiting_on};
+use crate::status::{fail, kept_namespaces, last_error, tell_people, unsettled};
 use crate::watch::{Wake, Watch};
 
-/// So many problems are listed in the status.
-const PROBLEMS: usize = 100;
-/// What the API refused is tried again after so long.
+/// The status lists at most this many problems.
+const PROBLEMS_LISTED_MAX: usize = 100;
+/// What the API refused is tried again after this time.
 const AGAIN_MS: u64 = 5_000;
 /// New directories may appear while directories are read.
 const READS: usize = 5;
@@ -56,18 +54,36 @@ pub(crate) type LiveKinds = BTreeMap<(String, String), Served>;
 impl ProjectReconciler {
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
         let name = context.object().name_any();
-        let project: Project = context.typed()?;
         let state = self.shared.state(&name);
+        state.memory.lock().begin();
+        let outcome = self.look(context, &name, &state).await;
+        let look_again = state.memory.lock().end();
+        if look_again {
+            self.shared.wake(&name);
+        }
+        outcome
+    }
+
+    async fn look(
+        &self,
+        context: &Context,
+        name: &str,
+        state: &Arc<State>,
+    ) -> Result<Outcome, Failure> {
+        let project: Project = context.typed()?;
         if context.deleting() {
-            return self.remove(context, &state, project.status).await;
+            return self.remove(context, state, project.status).await;
         }
         let directory = match self.shared.directory(&project.spec.directory) {
             Ok(directory) => directory,
             Err(message) => {
-                return fail(context, &state, project.status, &message, Vec::new()).await;
+                return fail(context, state, project.status, &message, Vec::new()).await;
             }
         };
-        let reading = match self.read(&state, &name, directory, &project).await? {
+        let reading = match self
+            .read(state, name, directory, &project, context.now_ms())
+            .await?
+        {
             Ok(reading) => reading,
             Err(problem) => {
                 let problems = match &problem {
@@ -75,10 +91,10 @@ impl ProjectReconciler {
                     ReadProblem::Directory(_) => Vec::new(),
                 };
                 let message = problem.to_string();
-                return fail(context, &state, project.status, &message, problems).await;
+                return fail(context, state, project.status, &message, problems).await;
             }
         };
-        self.sync(context, &state, &project, &reading).await
+        self.sync(context, state, &project, &reading).await
     }
 
     /// Reads the directory, and follows it. What appears while that happens is read, too.
@@ -88,13 +104,14 @@ impl ProjectReconciler {
         name: &str,
         directory: PathBuf,
         project: &Project,
+        now_ms: u64,
     ) -> Result<Result<Reading, ReadProblem>, Failure> {
         let mut attempt = 1;
         loop {
             let (reader, directory) = (state.clone(), directory.clone());
             let (name_, spec) = (name.to_owned(), project.spec.clone());
             let reading = tokio::task::spawn_blocking(move || {
-                reader.reader.lock().read(&directory, &name_, &spec)
+                reader.reader.lock().read(&directory, &name_, &spec, now_ms)
             });
             let reading = reading
                 .await
@@ -149,6 +166,7 @@ impl ProjectReconciler {
                 wanted: &resolved.wanted,
                 served: &served,
                 live_kinds: &live_kinds,
+                kinds: &self.shared.kinds,
             };
             acting.apply(&decision.applies, 0..=1, &mut report).await?;
             early.extend(decision.applies);
@@ -176,6 +194,7 @@ impl ProjectReconciler {
             wanted: &resolved.wanted,
             served: &served,
             live_kinds: &live_kinds,
+            kinds: &self.shared.kinds,
         };
         {
             // Whatever becomes of this run: the consent and the times hold.
@@ -305,12 +324,14 @@ impl ProjectReconciler {
             transient,
             refused,
             mut waiting,
+            kept,
             ..
         } = report;
         tell_people(
             context,
             &report.renamed,
             decision.held.is_some(),
+            &kept,
             &project.status,
         );
         waiting.extend(decision.waiting.iter().cloned());
@@ -330,18 +351,20 @@ impl ProjectReconciler {
             let mut memory = state.memory.lock();
             memory.complete = transient.is_none();
             memory.content = Some(content);
-            memory.awaited.clone_from(&waiting);
+            let awaited = waiting.iter().map(|id| (id.clone(), String::new()));
+            memory.awaited = awaited.collect();
             memory.lacks_kinds = !resolved.unknown.is_empty();
             let wanted = &resolved.wanted;
             // What still has its former name may get the new one later.
             let Memory { said, live, .. } = &mut *memory;
             said.retain(|id, _| wanted.contains_key(id) || live.contains_key(id));
         }
+        let waiting_on = unsettled(&waiting, &decision.missing, reading.settings_until);
         let phase = if decision.held.is_some() {
             ProjectPhase::Held
         } else if !problems.is_empty() || transient.is_some() {
             ProjectPhase::Incomplete
-        } else if !waiting.is_empty() || !decision.missing.is_empty() {
+        } else if !waiting_on.is_empty() {
             ProjectPhase::Settling
         } else {
             ProjectPhase::Synced
@@ -352,19 +375,21 @@ impl ProjectReconciler {
             files: reading.files.len(),
             objects: resolved.wanted.len(),
             problem_count: problems.len(),
-            problems: problems.into_iter().take(PROBLEMS).collect(),
+            problems: problems.into_iter().take(PROBLEMS_LISTED_MAX).collect(),
             held_deletions: decision.held,
             last_error: transient
                 .as_ref()
                 .map(|message| last_error(context, &project.status, "Sync", "NotApplied", message)),
-            waiting_on: unsettled(&waiting, &decision.missing),
+            waiting_on,
+            kept_namespaces: kept_namespaces(&project.status, kept, &resolved.wanted),
         };
         context.write_status(&status).await?;
         if let Some(message) = transient {
             return Err(Failure::Transient(message));
         }
         let again = refused.then(|| context.now_ms().saturating_add(AGAIN_MS));
-        let again = again.into_iter().chain(decision.look_again_at).min();
+        let times = [decision.look_again_at, reading.settings_until];
+        let again = times.into_iter().flatten().chain(again).min();
         Ok(match again {
             Some(at) => {
                 state.note();
@@ -374,22 +399,6 @@ impl ProjectReconciler {
             None => Outcome::Wait("objects are being deleted".into()),
         })
     }
-}
-
-/// What is not yet as the files say: objects that must be gone first, and those that may still come back.
-fn unsettled(waiting: &BTreeSet<ObjectId>, missing: &BTreeMap<ObjectId, u64>) -> Vec<WaitingOn> {
-    let anew = "it is being deleted, and is made anew when it is gone";
-    let mut unsettled = waiting_on("R15", waiting, anew);
-    let mut by_time: BTreeMap<u64, BTreeSet<ObjectId>> = BTreeMap::new();
-    for (id, until) in missing {
-        by_time.entry(*until).or_default().insert(id.clone());
-    }
-    for (until, missing) in by_time {
-        let until = write_time(until);
-        let reason = format!("no file has it: it is kept until {until}, in case it comes back");
-        unsettled.extend(waiting_on("R15b", &missing, &reason));
-    }
-    unsettled
 }
 
 /// What an API answers to reads: it may answer better the next time.
@@ -416,7 +425,7 @@ fn as_said(
         .collect()
 }
 
-/// Moves when somebody asks something of the project, and not with its status.
+/// Moves when something is asked of the project, and not with its status.
 fn content(object: &DynamicObject) -> u64 {
     let metadata = &object.metadata;
     let mut hasher = DefaultHasher::new();
@@ -453,23 +462,25 @@ impl Reconciler for ProjectReconciler {
         vec![related.when_moved(content_of_spec)]
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, uid: &str) {
         if *kind == project::kind().into() {
             self.shared.states.lock().remove(name);
             return;
         }
-        let id = ObjectId {
-            group: kind.group.clone(),
-            kind: kind.kind.clone(),
-            namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
-            name: name.to_owned(),
-        };
-        let states = self.shared.states.lock().clone();
-        for (project, state) in states {
-            if state.memory.lock().gone(&id) {
-                self.shared.wake(&project);
-            }
+        let id = ObjectId::of(kind, namespace, name);
+        self.shared.tell(|memory| memory.gone(&id, uid));
+    }
+
+    fn listed(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+        if *kind == project::kind().into() {
+            return;
         }
+        let there = objects.iter().map(|object| {
+            let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+            ObjectId::of(kind, namespace, &object.name_any())
+        });
+        let there = Arc::new(there.collect());
+        self.shared.tell(|memory| memory.listed(kind, &there));
     }
 
     fn content(&self, object: &DynamicObject) -> u64 {

@@ -1,17 +1,38 @@
 //! Removes a project: its objects go, and then it goes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kube::ResourceExt as _;
+use kube::{Client, ResourceExt as _};
 use landform_api::project::{ProjectPhase, ProjectStatus};
 use landform_engine::{Context, Failure, Outcome};
 
 use crate::act::{Acting, Report};
-use crate::decide::rank;
+use crate::decide::Live;
 use crate::live;
+use crate::object::ObjectId;
+use crate::order::Departures;
 use crate::reconciler::{ProjectReconciler, failure};
 use crate::state::State;
-use crate::status::{last_error, waiting_on};
+use crate::status::{last_error, tell_people, waiting_on};
+
+/// What is left of a project.
+struct Left {
+    found: BTreeMap<ObjectId, Live>,
+    /// Objects that are there though their kind isn't served, with their uids (G12b).
+    hidden: BTreeMap<ObjectId, String>,
+}
+
+impl Left {
+    /// Those whose turn it is: all others wait until they are gone.
+    fn leaving(&self) -> BTreeSet<&ObjectId> {
+        let objects = self.found.iter();
+        let objects = objects.filter_map(|(id, live)| Some((id, &**live.object.as_ref()?)));
+        let order = Departures::of(objects);
+        let all = || self.found.keys().chain(self.hidden.keys());
+        let first = all().map(|id| order.turn(id)).max();
+        all().filter(|id| Some(order.turn(id)) == first).collect()
+    }
+}
 
 impl ProjectReconciler {
     /// The project was deleted: its objects go, those that others may need last.
@@ -22,27 +43,16 @@ impl ProjectReconciler {
         before: ProjectStatus,
     ) -> Result<Outcome, Failure> {
         *state.watch.lock().await = None;
-        let (client, name) = (context.client(), context.object().name_any());
-        let found = live::list(&client, &self.shared.kinds, &name)
-            .await
-            .map_err(failure)?;
-        let kinds = self.live_kinds(context, &found).await?;
-        let highest = found.keys().map(rank).max();
-        let leaving: Vec<_> = found
-            .iter()
-            .filter(|(id, _)| Some(rank(id)) == highest)
-            .collect();
-        {
-            let mut memory = state.memory.lock();
-            memory.complete = false;
-            memory.awaited = found.keys().cloned().collect();
-        }
+        let client = context.client();
+        let left = self.left(context, state).await?;
+        let kinds = self.live_kinds(context, &left.found).await?;
         let followed = kinds.values().map(|served| served.kind.clone()).collect();
         self.shared.follow(followed).await?;
-        let marked: Vec<_> = leaving
-            .iter()
-            .filter(|(_, live)| !live.deleting)
-            .map(|(id, live)| ((*id).clone(), live.uid.clone()))
+        let leaving = left.leaving();
+        let unmarked = left.found.iter();
+        let unmarked = unmarked.filter(|(id, live)| !live.deleting && leaving.contains(id));
+        let unmarked: Vec<_> = unmarked
+            .map(|(id, live)| (id.clone(), live.uid.clone()))
             .collect();
         let (wanted, served) = (BTreeMap::new(), BTreeMap::new());
         let acting = Acting {
@@ -52,25 +62,64 @@ impl ProjectReconciler {
             wanted: &wanted,
             served: &served,
             live_kinds: &kinds,
+            kinds: &self.shared.kinds,
         };
         let mut report = Report::default();
-        acting.delete(&marked, &mut report).await?;
-        if found.is_empty() {
+        acting.delete(&unmarked, &mut report).await?;
+        tell_people(context, &[], false, &report.kept, &before);
+        // Namespaces have their turn last, so nothing is left behind those that stay.
+        if leaving.iter().all(|id| report.kept.contains_key(id)) {
             return Ok(Outcome::Done);
         }
-        let waiting = leaving.iter().map(|(id, _)| (*id).clone()).collect();
-        let refused = report
-            .problems
-            .first()
-            .map(|problem| problem.message.clone());
-        let trouble = report.transient.clone().or(refused);
+        self.tell_removal(context, &left, report, before).await
+    }
+
+    /// Reads what is left, and notes that its end is waited for.
+    async fn left(&self, context: &Context, state: &State) -> Result<Left, Failure> {
+        let (client, name) = (context.client(), context.object().name_any());
+        let found = live::list(&client, &self.shared.kinds, &name)
+            .await
+            .map_err(failure)?;
+        let awaited = state.memory.lock().awaited.clone();
+        let unseen = awaited
+            .into_iter()
+            .filter(|(id, _)| !found.contains_key(id));
+        let hidden = hidden(&client, unseen).await?;
+        let mut memory = state.memory.lock();
+        memory.complete = false;
+        memory.awaited.clone_from(&hidden);
+        let seen = found
+            .iter()
+            .map(|(id, live)| (id.clone(), live.uid.clone()));
+        memory.awaited.extend(seen);
+        Ok(Left { found, hidden })
+    }
+
+    async fn tell_removal(
+        &self,
+        context: &Context,
+        left: &Left,
+        report: Report,
+        before: ProjectStatus,
+    ) -> Result<Outcome, Failure> {
+        let refused = report.problems.into_iter().next();
+        let trouble = report.transient.or(refused.map(|problem| problem.message));
         let last_error = trouble
             .as_ref()
             .map(|message| last_error(context, &before, "Delete", "NotDeleted", message));
+        let (hidden, seen): (BTreeSet<_>, BTreeSet<_>) = left
+            .leaving()
+            .into_iter()
+            .cloned()
+            .partition(|id| left.hidden.contains_key(id));
+        let gone = "it must be gone before the project goes";
+        let mut waiting = waiting_on("R15", &seen, gone);
+        let unserved = "it must be gone before the project goes, and its kind isn't served";
+        waiting.extend(waiting_on("G12b", &hidden, unserved));
         let status = ProjectStatus {
             phase: Some(ProjectPhase::Deleting),
             observed_generation: context.object().metadata.generation,
-            waiting_on: waiting_on("R15", &waiting, "it must be gone before the project goes"),
+            waiting_on: waiting,
             held_deletions: None,
             last_error,
             ..before
@@ -78,10 +127,21 @@ impl ProjectReconciler {
         context.write_status(&status).await?;
         match trouble {
             Some(message) => Err(Failure::Transient(message)),
-            None => Ok(Outcome::Wait(format!(
-                "{} objects must be gone",
-                found.len()
-            ))),
+            None => Ok(Outcome::Wait("all its objects must be gone".into())),
         }
     }
+}
+
+/// Those of these objects that are there though their kind isn't served.
+async fn hidden(
+    client: &Client,
+    unseen: impl Iterator<Item = (ObjectId, String)>,
+) -> Result<BTreeMap<ObjectId, String>, Failure> {
+    let mut hidden = BTreeMap::new();
+    for (id, uid) in unseen {
+        if live::is_hidden(client, &uid).await.map_err(failure)? {
+            hidden.insert(id, uid);
+        }
+    }
+    Ok(hidden)
 }

@@ -18,8 +18,9 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::apply::{Difference, difference};
-use crate::decide::{Live, Observed, rank};
+use crate::decide::{Live, Observed};
 use crate::object::{ObjectId, Wanted};
+use crate::order::rank;
 
 /// Marks that follow from where an object stands and not from what its file says of it.
 const MARKS: [&str; 3] = [ANNOTATION_FILE, ANNOTATION_BLUEPRINT, ANNOTATION_APPLIED];

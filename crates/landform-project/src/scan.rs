@@ -19,11 +19,11 @@ pub(crate) const BLUEPRINT_FILE: &str = "blueprint.yaml";
 /// How large a project may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// So many files.
+    /// At most this many files.
     pub files: usize,
-    /// A single file may be so long.
+    /// The longest file.
     pub file_bytes: u64,
-    /// All files together may be so long.
+    /// The most bytes of all files together.
     pub bytes: u64,
     /// Directories may be nested so deeply.
     pub depth: usize,
@@ -91,7 +91,7 @@ pub(crate) struct Tree {
 /// The whole directory can't be walked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScanError {
-    /// It isn't there, or nobody may read it.
+    /// It isn't there, or may not be read.
     #[error("the directory {path} can't be read: {error}")]
     Unreadable {
         /// Which.

@@ -14,10 +14,10 @@ use crate::place;
 /// The longest settings that are read.
 const LONGEST: u64 = 1 << 20;
 
-/// The namespace of objects that name none, when nobody says otherwise.
+/// The namespace of objects that name none, by default.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
-/// How long an object may be missing from the files before it is deleted, when nobody says otherwise: editors, a
+/// How long an object may be missing from the files before it is deleted, by default: editors, a
 /// checkout, and people who move files need a moment.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 
@@ -26,7 +26,7 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
 pub struct Settings {
     /// The project's name, if `landform.yaml` says one.
     pub name: Option<String>,
-    /// The namespace of objects that name none, if somebody says one.
+    /// The namespace of objects that name none, if it is given.
     pub namespace: Option<String>,
     /// What templates see as `.Values`.
     pub values: Map<String, Value>,
@@ -34,7 +34,7 @@ pub struct Settings {
     pub ignore: Vec<String>,
     /// Addresses to show.
     pub links: Vec<Link>,
-    /// How long an object may be missing from the files before it is deleted, if somebody says it.
+    /// How long an object may be missing from the files before it is deleted, if that is given.
     pub grace: Option<Duration>,
 }
 
@@ -44,12 +44,7 @@ impl Settings {
     /// # Errors
     /// What is wrong with the file, each thing with its place.
     pub fn load(directory: &Path) -> Result<Self, Vec<ProjectProblem>> {
-        Self::read(text_of(directory)?.as_deref())
-    }
-
-    /// What the text of a `landform.yaml` says.
-    pub(crate) fn read(text: Option<&str>) -> Result<Self, Vec<ProjectProblem>> {
-        text.map_or_else(|| Ok(Self::default()), parse)
+        text_of(directory)?.map_or_else(|| Ok(Self::default()), |text| parse(&text))
     }
 
     /// These settings, with those of the object on top: who writes the object knows the place where the
@@ -67,6 +62,15 @@ impl Settings {
         self.links.extend(spec.links.iter().cloned());
         self.grace = grace_of(spec).or(self.grace);
         self
+    }
+
+    /// Whether nothing is missing that others said: objects would move, or come and go, because of it. So the
+    /// namespace must be the same, and values and exceptions must still be there.
+    pub(crate) fn keeps(&self, others: &Self) -> bool {
+        let has = |name: &String| self.values.contains_key(name);
+        self.namespace == others.namespace
+            && others.values.keys().all(has)
+            && others.ignore.iter().all(|text| self.ignore.contains(text))
     }
 
     /// The namespace of objects that name none.
@@ -95,7 +99,7 @@ fn grace_of(spec: &ProjectSpec) -> Option<Duration> {
 }
 
 /// The text of the settings; none when there are none.
-pub(crate) fn text_of(directory: &Path) -> Result<Option<String>, Vec<ProjectProblem>> {
+fn text_of(directory: &Path) -> Result<Option<String>, Vec<ProjectProblem>> {
     let path = directory.join(SETTINGS_FILE);
     let fail = |message: String| Err(vec![place::of_file(SETTINGS_FILE, message)]);
     match std::fs::metadata(&path) {
@@ -335,7 +339,7 @@ mod tests {
         let text = format!(
             "{HEAD}metadata: {{name: shop}}\nspec:\n  namespace: web\n  values: {{a: {{b: 1, c: 2}}, on: yes}}\n  ignore: [old]\n  links: [{{name: Shop, url: http://localhost}}]\n  grace: 500ms\n"
         );
-        let settings = Settings::read(Some(&text)).unwrap();
+        let settings = parse(&text).unwrap();
         assert_eq!(settings.name.as_deref(), Some("shop"));
         assert_eq!(settings.namespace(), "web");
         assert_eq!(settings.links[0].name, "Shop");
@@ -352,8 +356,8 @@ mod tests {
         assert_eq!(both.values["a"], json!({"b": 3, "c": 2}));
         assert_eq!(both.ignore, ["old", "new"]);
         assert_eq!(both.grace_ms(), 60_000);
-        assert_eq!(Settings::read(Some("# nothing\n")), Ok(Settings::default()));
-        let none = Settings::read(None).unwrap();
+        assert_eq!(parse("# nothing\n"), Ok(Settings::default()));
+        let none = Settings::default();
         assert_eq!((none.namespace(), none.grace_ms()), ("default", 2_000));
     }
 
@@ -402,13 +406,13 @@ mod tests {
             ),
         ];
         for (text, place, message) in table {
-            let problems = Settings::read(Some(&text)).unwrap_err();
+            let problems = parse(&text).unwrap_err();
             let found = &problems[0];
             assert_eq!((found.line, found.column), place, "{text}");
             assert_eq!(found.message, message);
             assert_eq!(found.excerpt, text.lines().nth(place.0 - 1).unwrap());
         }
-        let problems = Settings::read(Some("kind: Project\n  a: [")).unwrap_err();
+        let problems = parse("kind: Project\n  a: [").unwrap_err();
         assert_eq!((problems.len(), problems[0].line), (1, 2));
     }
 }

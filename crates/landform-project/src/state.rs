@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use landform_api::GroupKind;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -33,8 +34,10 @@ pub(crate) struct Memory {
     pub(crate) live: BTreeMap<ObjectId, Live>,
     /// What files said of an object when it was last applied.
     pub(crate) said: BTreeMap<ObjectId, Arc<Value>>,
-    /// Objects whose end somebody waits for.
-    pub(crate) awaited: BTreeSet<ObjectId>,
+    /// Objects whose end is waited for, with their uids as far as these are known.
+    pub(crate) awaited: BTreeMap<ObjectId, String>,
+    /// What was told during the run that is under way.
+    meanwhile: Option<Meanwhile>,
     /// Where objects of the kinds are that the project has, or had.
     pub(crate) kinds: LiveKinds,
     pub(crate) missed: BTreeMap<ObjectId, u64>,
@@ -43,13 +46,64 @@ pub(crate) struct Memory {
     pub(crate) lacks_kinds: bool,
 }
 
+/// What is told while a run reads and writes: it may concern objects that the run has read and not yet noted.
+#[derive(Default)]
+struct Meanwhile {
+    gone: BTreeSet<(ObjectId, String)>,
+    listed: BTreeMap<GroupKind, Arc<BTreeSet<ObjectId>>>,
+}
+
 impl Memory {
-    /// An object is gone. Returns whether that matters.
-    pub(crate) fn gone(&mut self, id: &ObjectId) -> bool {
-        self.said.remove(id);
-        let known = self.live.remove(id).is_some();
-        let awaited = self.awaited.remove(id);
+    /// A run begins.
+    pub(crate) fn begin(&mut self) {
+        self.meanwhile = Some(Meanwhile::default());
+    }
+
+    /// A run has ended, and all that it read is noted. Returns whether some of that is gone: its end was told
+    /// before it was noted, and is not told again.
+    pub(crate) fn end(&mut self) -> bool {
+        let Meanwhile { gone, listed } = self.meanwhile.take().unwrap_or_default();
+        let gone = gone.iter().filter(|(id, uid)| self.gone(id, uid)).count();
+        let mut listed = listed.iter();
+        let lacking = listed.any(|(kind, there)| self.lacks(kind, there));
+        self.complete &= !lacking;
+        gone > 0 || lacking
+    }
+
+    /// An object is gone. Returns whether that matters. In a swap another object has its name by now.
+    pub(crate) fn gone(&mut self, id: &ObjectId, uid: &str) -> bool {
+        if let Some(meanwhile) = &mut self.meanwhile {
+            meanwhile.gone.insert((id.clone(), uid.to_owned()));
+        }
+        // What is awaited stays so until it is looked for: a kind that is read anew tells the end of all its
+        // objects, and one that is not served any more has objects that can't be seen.
+        let awaited = self.awaited.get(id);
+        let awaited = awaited.is_some_and(|awaited| awaited.is_empty() || awaited == uid);
+        let known = self.live.get(id).is_some_and(|live| live.uid == uid);
+        if known {
+            self.live.remove(id);
+            self.said.remove(id);
+        }
         known || awaited
+    }
+
+    /// Of a kind just these objects are there. Returns whether one is missing that matters.
+    pub(crate) fn listed(&mut self, kind: &GroupKind, there: &Arc<BTreeSet<ObjectId>>) -> bool {
+        if let Some(meanwhile) = &mut self.meanwhile {
+            // The end of the run is soon enough: what it notes may be newer than the list.
+            meanwhile.listed.insert(kind.clone(), there.clone());
+            return false;
+        }
+        let lacks = self.lacks(kind, there);
+        self.complete &= !lacks;
+        lacks
+    }
+
+    /// Whether an object that is noted is not among these.
+    fn lacks(&self, kind: &GroupKind, there: &BTreeSet<ObjectId>) -> bool {
+        let noted = self.live.keys().chain(self.awaited.keys());
+        let mut of_kind = noted.filter(|id| id.group == kind.group && id.kind == kind.kind);
+        of_kind.any(|id| !there.contains(id))
     }
 }
 

@@ -1,17 +1,18 @@
 //! What the status of a project tells, apart from what a sync found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landform_api::landscaper::report::{LastError, ObjectName, WaitingOn};
-use landform_api::project::{ProjectPhase, ProjectProblem, ProjectStatus};
+use landform_api::project::{ProjectPhase, ProjectProblem, ProjectStatus, SETTINGS_FILE};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
-use crate::object::ObjectId;
+use crate::namespaces;
+use crate::object::{ObjectId, Wanted};
 use crate::state::State;
 
-/// So many objects are named that a project waits for.
+/// At most this many objects are named that a project waits for.
 const WAITING: usize = 20;
-/// A directory that can't be read is tried again after so long.
+/// A directory that can't be read is tried again after this time.
 const DIRECTORY_AGAIN_MS: u64 = 1_000;
 
 /// Nothing is known of the project's files: nothing is touched.
@@ -74,6 +75,7 @@ pub(crate) fn waiting_on(rule: &str, objects: &BTreeSet<ObjectId>, reason: &str)
     let objects = objects.iter().take(WAITING).map(|id| WaitingOn {
         rule: rule.to_owned(),
         object: Some(ObjectName {
+            group: id.group.clone(),
             kind: id.kind.clone(),
             namespace: id.namespace.clone().unwrap_or_default(),
             name: id.name.clone(),
@@ -87,14 +89,66 @@ pub(crate) fn tell_people(
     context: &Context,
     renamed: &[(ObjectId, ObjectId)],
     held: bool,
+    kept: &BTreeMap<ObjectId, String>,
     before: &ProjectStatus,
 ) {
+    for why in kept.values() {
+        context.event(EventType::Warning, "NamespaceKept", why);
+    }
     for (from, to) in renamed {
         let message = format!("{from} is {} now", to.name);
         context.event(EventType::Normal, "Renamed", &message);
     }
     if held && before.held_deletions.is_none() {
-        let message = "more than half of the objects would be deleted: somebody must agree, see status.heldDeletions";
+        let message =
+            "more than half of the objects would be deleted: agree to it, see status.heldDeletions";
         context.event(EventType::Warning, "DeletionsHeld", message);
     }
+}
+
+/// The namespaces that stay though they are wanted no more: those of before, as long as they are not wanted again,
+/// and those of this run.
+pub(crate) fn kept_namespaces(
+    before: &ProjectStatus,
+    kept: BTreeMap<ObjectId, String>,
+    wanted: &BTreeMap<ObjectId, Wanted>,
+) -> BTreeMap<String, String> {
+    let mut all = before.kept_namespaces.clone();
+    all.extend(kept.into_iter().map(|(id, why)| (id.name, why)));
+    let wanted = wanted.keys().filter(|id| namespaces::is_namespace(id));
+    for id in wanted {
+        all.remove(&id.name);
+    }
+    all
+}
+
+/// What is not yet as the files say: objects that must be gone first, those that may still come back, and settings
+/// that may.
+pub(crate) fn unsettled(
+    waiting: &BTreeSet<ObjectId>,
+    missing: &BTreeMap<ObjectId, u64>,
+    settings_until: Option<u64>,
+) -> Vec<WaitingOn> {
+    let anew = "it is being deleted, and is made anew when it is gone";
+    let mut unsettled = waiting_on("R15", waiting, anew);
+    let mut by_time: BTreeMap<u64, BTreeSet<ObjectId>> = BTreeMap::new();
+    for (id, until) in missing {
+        by_time.entry(*until).or_default().insert(id.clone());
+    }
+    for (until, missing) in by_time {
+        let until = write_time(until);
+        let reason = format!("no file has it: it is kept until {until}, in case it comes back");
+        unsettled.extend(waiting_on("R15b", &missing, &reason));
+    }
+    unsettled.extend(settings_until.map(|until| {
+        let until = write_time(until);
+        WaitingOn {
+            rule: "R15b".to_owned(),
+            object: None,
+            reason: format!(
+                "{SETTINGS_FILE} doesn't say all that it said: what it said holds until {until}, in case it comes back"
+            ),
+        }
+    }));
+    unsettled
 }

@@ -13,11 +13,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ignore::is_passing;
 
-/// Editors write a file in several steps; nothing happens until they have been quiet for so long.
+/// Editors write a file in several steps; nothing happens until they have been quiet for this time.
 const QUIET: Duration = Duration::from_millis(30);
 /// But no longer than this.
 const LONGEST: Duration = Duration::from_millis(150);
-/// Without notifications, files are looked at so often.
+/// Without notifications, files are looked at this often.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Is called when something changed.
@@ -38,7 +38,7 @@ impl Watch {
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // An error means that events were lost.
             if event.map_or(true, |event| matters(&event)) {
-                // Nobody listens any more when the project is gone.
+                // When the project is gone there is no listener any more.
                 let _ = sender.send(());
             }
         });

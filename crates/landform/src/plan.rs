@@ -128,8 +128,11 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
             eprintln!("{line}");
         }
     }
+    for kept in &found.kept {
+        eprintln!("{kept}");
+    }
     if found.held {
-        eprintln!("These are so many deletions that somebody will be asked before they happen.");
+        eprintln!("These are so many deletions that they wait for your consent.");
     }
     let named = |api_version: String, id: landform_project::ObjectId| Named {
         api_version,

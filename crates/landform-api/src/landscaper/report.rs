@@ -131,9 +131,14 @@ pub struct WaitingOn {
 }
 
 /// An object's kind and name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectName {
+    /// The API group of its kind, where the kind is neither Landform's nor of the core group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
     /// Its kind.
     pub kind: String,
     /// Its namespace.

@@ -34,6 +34,8 @@ pub const ANNOTATION_FILE: &str = "landform.dev/project-file";
 pub const ANNOTATION_APPLIED: &str = "landform.dev/applied";
 /// On an object that names a blueprint by path: a sum of the blueprint's files when it was last looked at.
 pub const ANNOTATION_BLUEPRINT: &str = "landform.dev/blueprint-digest";
+/// On a namespace of a project: it was there before. It stays when the project goes.
+pub const ANNOTATION_ADOPTED: &str = "landform.dev/adopted";
 /// On a project: the deletions that somebody has agreed to, as [`HeldDeletions::token`] names them.
 pub const ANNOTATION_APPROVED_DELETIONS: &str = "landform.dev/approved-deletions";
 /// Holds a project until its objects are gone.
@@ -143,6 +145,9 @@ pub struct ProjectStatus {
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_on: Vec<WaitingOn>,
+    /// Namespaces that the project wants no more and that stay, each with the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept_namespaces: BTreeMap<String, String>,
 }
 
 /// Something wrong with a file, or with an object that a file defines.

@@ -1,5 +1,6 @@
 //! Rules for strings: length, pattern, format.
 
+use landform_api::words::counted;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
@@ -20,10 +21,12 @@ pub(super) fn violations(
     let limit = |name: &str| fields.get(name).and_then(Value::as_u64);
     let length = text.chars().count() as u64;
     if let Some(least) = limit("minLength").filter(|least| length < *least) {
-        found.push(format!("has to have at least {least} characters"));
+        let least = counted(least, "character");
+        found.push(format!("has to have at least {least}"));
     }
     if let Some(most) = limit("maxLength").filter(|most| length > *most) {
-        found.push(format!("may have at most {most} characters"));
+        let most = counted(most, "character");
+        found.push(format!("may have at most {most}"));
     }
     if let Some(Value::String(wanted)) = fields.get("pattern")
         && compiled(wanted).is_some_and(|pattern| !pattern.is_match(text))

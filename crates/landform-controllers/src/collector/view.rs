@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use landform_api::keys;
+use landform_api::words::counted;
 use landform_apiserver::error::{ApiError, Result};
 use landform_apiserver::{Query, View};
 use landform_engine::hooks::FINALIZER_PREFIX;
@@ -222,10 +223,13 @@ fn described(state: &State, node: NodeId) -> Value {
 fn message(waiting_on: &Waiting, blockers: &[Value]) -> String {
     let mut text = match waiting_on {
         Waiting::Nothing => "it is about to go".to_owned(),
-        Waiting::Dependents(1) => "it waits for 1 dependent".to_owned(),
-        Waiting::Dependents(count) => format!("it waits for {count} dependents"),
+        Waiting::Dependents(count) => format!("it waits for {}", counted(count, "dependent")),
         Waiting::BlockingDependents(count) => {
-            format!("it waits for {count} dependents that block it")
+            let verb = if *count == 1 { "blocks" } else { "block" };
+            format!(
+                "it waits for {} that {verb} it",
+                counted(count, "dependent")
+            )
         }
         Waiting::Owners(_) => "it can't be known whether its owners exist".to_owned(),
         Waiting::Kind => {

@@ -317,8 +317,8 @@ fn delete(seen: &Observed) -> Decision {
                 rule: Rule::O16.id().to_owned(),
                 object: Some(ObjectName {
                     kind: "CustomResourceDefinition".into(),
-                    namespace: String::new(),
                     name: found.name.clone(),
+                    ..ObjectName::default()
                 }),
                 reason: if found.blocker.is_empty() {
                     "it must be gone, with all its objects".to_owned()
@@ -355,8 +355,8 @@ pub(super) fn waiting_for(rule: Rule, on: &OwnVersion, reason: &str) -> WaitingO
         rule: rule.id().to_owned(),
         object: Some(ObjectName {
             kind: "OperatorVersion".into(),
-            namespace: String::new(),
             name: on.name.clone(),
+            ..ObjectName::default()
         }),
         reason: reason.to_owned(),
     }

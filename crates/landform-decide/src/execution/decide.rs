@@ -329,7 +329,7 @@ fn waiting(rule: Rule, item: &Item, reason: &str) -> WaitingOn {
 fn name(kind: &str, name: &str) -> ObjectName {
     ObjectName {
         kind: kind.into(),
-        namespace: String::new(),
         name: name.into(),
+        ..ObjectName::default()
     }
 }

@@ -326,8 +326,8 @@ pub(super) fn on_child(rule: Rule, child: &Child, reason: &str) -> WaitingOn {
         rule: rule.to_string(),
         object: Some(ObjectName {
             kind: kind_of(child).into(),
-            namespace: String::new(),
             name: child.name.clone(),
+            ..ObjectName::default()
         }),
         reason: reason.into(),
     }
@@ -343,7 +343,7 @@ fn kind_of(child: &Child) -> &'static str {
 pub(super) fn installation(name: &str) -> ObjectName {
     ObjectName {
         kind: "Installation".into(),
-        namespace: String::new(),
         name: name.into(),
+        ..ObjectName::default()
     }
 }

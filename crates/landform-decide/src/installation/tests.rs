@@ -30,6 +30,7 @@ pub(super) fn succeeded() -> Observed {
                 kind: "DataObject".into(),
                 namespace: "default".into(),
                 name: "db-port".into(),
+                ..ObjectName::default()
             },
             recorded: Some("g1".into()),
             present: Present::Satisfied("g1".into()),

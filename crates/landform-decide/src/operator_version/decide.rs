@@ -162,8 +162,8 @@ fn install(seen: &Observed, family: Family<'_>) -> Decision {
         rule: Rule::O10.id().to_owned(),
         object: Some(ObjectName {
             kind: "Execution".into(),
-            namespace: String::new(),
             name: seen.me.name.clone(),
+            ..ObjectName::default()
         }),
         reason: reason.to_owned(),
     };
@@ -285,8 +285,8 @@ pub(super) fn waiting_for(rule: Rule, on: &Member, reason: &str) -> WaitingOn {
         rule: rule.id().to_owned(),
         object: Some(ObjectName {
             kind: "OperatorVersion".into(),
-            namespace: String::new(),
             name: on.name.clone(),
+            ..ObjectName::default()
         }),
         reason: reason.to_owned(),
     }

@@ -106,6 +106,7 @@ impl Act<'_> {
                 kind: "Target".into(),
                 namespace,
                 name: name.into(),
+                ..ObjectName::default()
             }),
             reason: "it doesn't exist".into(),
         }];

@@ -187,7 +187,7 @@ impl Reconciler for DeployItems {
         }
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, _uid: &str) {
         if kind.kind == "DeployItem" {
             self.siblings.gone(namespace, name);
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use landform_api::words::counted;
 use tokio::process::Child;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -261,9 +262,12 @@ fn decide(restart: Restart, ended: Ended, failures: u64) -> Next {
     match (restart.policy, ended) {
         (Policy::OnFailure | Policy::Never, Ended::Well) => Next::Finished,
         (Policy::Never, Ended::Unknown | Ended::Badly(_)) => Next::GaveUp(how),
-        (Policy::Always | Policy::OnFailure, _) if failures >= restart.limit => Next::GaveUp(
-            format!("{how}, and was started again {failures} times in a row"),
-        ),
+        (Policy::Always | Policy::OnFailure, _) if failures >= restart.limit => {
+            Next::GaveUp(format!(
+                "{how}, and was started again {} in a row",
+                counted(failures, "time")
+            ))
+        }
         (Policy::Always | Policy::OnFailure, _) => {
             let doubled = u32::try_from(failures)
                 .ok()

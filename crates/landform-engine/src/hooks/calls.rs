@@ -1,4 +1,4 @@
-//! Calls of commands that are under way, written down so that whoever comes after a crash can end them (R9b).
+//! Calls of commands that are under way, written down so that the process after a crash can end them (R9b).
 //!
 //! An engine has a directory of its own below the one that it is given, named after its process:
 //!

@@ -26,7 +26,7 @@ use super::protocol;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a group is looked at whose members were killed.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// So many lines of stderr are shown.
+/// At most this many lines of stderr are shown.
 const ERROR_LINES: usize = 5;
 /// So much of the end of stderr is kept.
 const ERROR_BYTES: usize = 8 << 10;
@@ -35,7 +35,7 @@ const ERROR_BYTES: usize = 8 << 10;
 pub(crate) struct CommandHook {
     program: String,
     arguments: Vec<String>,
-    /// Where calls are written down; nowhere, if nobody comes after a crash who would read it.
+    /// Where calls are written down; nowhere, if no process reads it after a crash.
     calls: Option<Arc<Calls>>,
 }
 
@@ -180,7 +180,7 @@ impl ProcessGroup {
             return Ok(());
         };
         let end = Instant::now() + PATIENCE;
-        // The first question costs nothing; but it counts those too that have ended and that nobody asks how.
+        // The first question costs nothing; but it counts those too that have ended and whose exit was not read.
         while test_kill_process_group(group).is_ok()
             && landform_process::group_lives(group.as_raw_pid())
         {

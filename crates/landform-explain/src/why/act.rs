@@ -96,6 +96,7 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         Sort::Failed if let Some(hook) = hook => person(format!(
             "remove the cause, in {place} if it is there; {hook} is called again when {named}, or something that it refers to, changes"
         )),
+        Sort::Failed if is_reconciler(object) => about_reconciler(object, &place),
         Sort::Failed => person(format!(
             "remove the cause, in {place} if it is there; then run: landform reconcile {named}"
         )),
@@ -164,6 +165,7 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
             "Landform goes on by itself as soon as that is done".to_owned(),
         ),
         Sort::NotSeen => landform(Rank::InWork, "wait: Landform looks at it next".to_owned()),
+        Sort::Silent => person(format!("run: landform reconcile {}", ObjectRef::of(object))),
         Sort::Held { token } => person(format!(
             "agree by the annotation {}={token} on {named}, or bring the files back",
             landform_api::project::ANNOTATION_APPROVED_DELETIONS
@@ -190,8 +192,8 @@ fn about_hook(reconciler: &str, now: &HookCall, object: &Value, hook: Option<&Ho
         HookCall::Running { .. } => landform(
             Rank::Outside,
             format!(
-                "see what {hook} does; its call is given up after {} (spec.timeout) and made again{or_let_go}",
-                hook.timeout
+                "see what {hook} does; a call is given up after {} (spec.timeout), has {} to end then (spec.hook.grace), and is made again{or_let_go}",
+                hook.timeout, hook.grace
             ),
         ),
         HookCall::Ended { again: Some(again) } => landform(
@@ -209,6 +211,59 @@ fn about_hook(reconciler: &str, now: &HookCall, object: &Value, hook: Option<&Ho
             format!("wait: {hook} is called when it is the object's turn{or_let_go}"),
         ),
     }
+}
+
+/// What to do about a Reconciler that doesn't do what it should: its condition says why. Nothing needs to be run
+/// afterwards.
+fn about_reconciler(object: &Value, place: &str) -> Advice {
+    let conditions = object["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let ready = conditions.find(|condition| condition["type"] == "Ready");
+    let reason = ready.and_then(|ready| ready["reason"].as_str());
+    let kind = object["spec"]["for"]["kind"].as_str().unwrap_or("its kind");
+    person(match reason {
+        Some("HookUnreachable") => format!(
+            "start what serves the hook, or correct it in {place}; objects of the kind {kind} whose call failed are called again by themselves, after five minutes at most"
+        ),
+        Some("KindTaken") => {
+            format!("delete the other Reconciler, or {place}; Landform goes on by itself then")
+        }
+        Some("KindNotFound") => format!(
+            "bring the definition of the kind that is missing, or correct {place}; Landform goes on by itself then"
+        ),
+        _ => format!("correct {place}; Landform goes on by itself when it changes"),
+    })
+}
+
+/// What to do about an object that is waited for and can't be seen, because its kind isn't served.
+pub(super) fn about_unserved(
+    object: &ObjectRef,
+    rule: Option<String>,
+    reason: &str,
+) -> (Cause, Advice) {
+    let cause = Cause {
+        sort: Sort::Waits,
+        rule,
+        reason: "NotServed".to_owned(),
+        message: format!("{object}: {reason}"),
+    };
+    let act = format!(
+        "serve the kind {} again in its definition, or delete the definition with all objects of the kind",
+        object.kind
+    );
+    (cause, person(act))
+}
+
+/// What to do about an object whose end is waited for and that is gone already.
+pub(super) fn about_gone(name: &ObjectRef, waiting: &ObjectRef) -> (Cause, Advice) {
+    let cause = Cause {
+        sort: Sort::NotSeen,
+        rule: None,
+        reason: "Gone".to_owned(),
+        message: format!("{waiting} waits for the end of {name}, which is gone"),
+    };
+    let act = format!("wait: {waiting} is looked at again by itself");
+    (cause, landform(Rank::InWork, act))
 }
 
 /// What to do about an object that doesn't exist.
@@ -250,6 +305,10 @@ pub(super) fn about_well(object: &ObjectRef, rule: Option<&str>, waiting: &Handl
             "delete {object} first, or change its imports, so that {} can go",
             waiting.object
         )),
+        (Some("R15b"), _) => landform(
+            Rank::InWork,
+            format!("wait: {object} is deleted by itself; to keep it, bring it back into a file"),
+        ),
         (_, "Secret" | "ConfigMap" | "DataObject" | "Target") => {
             person(format!("change {object}, or {}", waiting.place()))
         }
@@ -284,6 +343,10 @@ fn deadline(object: &Value) -> Option<String> {
 
 /// How long a deploy item may take that doesn't say it.
 const ITEM_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(600);
+
+fn is_reconciler(object: &Value) -> bool {
+    object["kind"] == "Reconciler" && ObjectRef::of(object).group() == landform_api::project::GROUP
+}
 
 fn is_project(object: &Value) -> bool {
     matches!(object["kind"].as_str(), Some("Project" | "Catalog"))

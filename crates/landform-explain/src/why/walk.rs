@@ -134,11 +134,11 @@ impl Walk<'_> {
         if judged.well && link != 0 {
             self.waited_for.push(link);
         }
-        for waiting in judged.waits.into_iter().take(WAITS) {
-            self.wait(link, waiting).await?;
-        }
         if let Some(found) = self.links.get_mut(link) {
             found.state = judged.state;
+        }
+        for waiting in judged.waits.into_iter().take(WAITS) {
+            self.wait(link, waiting).await?;
         }
         if judged.causes.is_empty() {
             return Ok(());
@@ -155,8 +155,16 @@ impl Walk<'_> {
     async fn wait(&mut self, link: usize, waiting: Waiting) -> Result<(), ReadError> {
         let mut object = waiting.object;
         if object.api_version.ends_with('/') {
-            let kind = self.cache.reader.kind(object.group(), &object.kind).await?;
-            object.api_version = kind.api_version;
+            match self.cache.reader.kind(object.group(), &object.kind).await {
+                Ok(kind) => object.api_version = kind.api_version,
+                Err(ReadError::NoSuchKind { .. }) => {
+                    let (cause, advice) =
+                        act::about_unserved(&object, waiting.rule, &waiting.reason);
+                    self.root(link, cause, advice);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
         }
         let Some(on) = self.enter(object) else {
             return Ok(());
@@ -224,6 +232,14 @@ impl Walk<'_> {
                 };
                 self.wait(link, waiting).await?;
             }
+        }
+        let waiter = self.waiter(link);
+        if let Some((waiter, _)) = waiter.filter(|(_, wait)| wait.rule.as_deref() == Some("R15")) {
+            // A project waits for its end, and has not looked since.
+            let waiter = self.name(waiter).unwrap_or_else(|| name.clone());
+            let (cause, advice) = act::about_gone(name, &waiter);
+            self.root(link, cause, advice);
+            return Ok(());
         }
         if origin.exporters.is_empty() {
             let waiting = match self.waiter(link) {

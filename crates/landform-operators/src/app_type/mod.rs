@@ -123,7 +123,7 @@ impl Reconciler for AppTypes {
         }
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, _uid: &str) {
         match kind.kind.as_str() {
             "AppType" => self.shared.index.app_type_gone(namespace, name),
             "OperatorVersion" => self.shared.index.version_gone(namespace, name),

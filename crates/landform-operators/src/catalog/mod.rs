@@ -244,7 +244,7 @@ impl Reconciler for Catalogs {
         }
     }
 
-    fn gone(&self, kind: &GroupKind, _: &str, name: &str) {
+    fn gone(&self, kind: &GroupKind, _: &str, name: &str, _uid: &str) {
         if kind.kind == "Catalog" {
             self.read.lock().remove(name);
             let changed = self.shared.catalogs.gone(name);

@@ -81,7 +81,7 @@ impl Reconciler for Definitions {
         }
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, _uid: &str) {
         match kind.kind.as_str() {
             "CustomResourceDefinition" => self.shared.index.definition_gone(name),
             "AppType" => self.shared.index.app_type_gone(namespace, name),

@@ -128,7 +128,7 @@ impl Reconciler for OperatorVersions {
         }
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, _uid: &str) {
         match kind.kind.as_str() {
             "OperatorVersion" => self.shared.index.version_gone(namespace, name),
             "CustomResourceDefinition" => self.shared.index.definition_gone(name),

@@ -260,6 +260,24 @@ fn r15_a_renamed_object_is_one_change_and_not_two() {
 }
 
 #[test]
+fn r15b_an_object_that_is_renamed_and_changed_shows_both() {
+    let site = Site::new();
+    site.apply(vec![data("old", json!(1))]);
+    let plan = site.plan(&Question {
+        rename: vec![Rename {
+            object: named("DataObject", "old"),
+            to: "new".into(),
+        }],
+        objects: vec![data("new", json!(2))],
+        ..Question::default()
+    });
+    assert_eq!(lines(&plan.changes), ["Rename DataObject/new"]);
+    let fields = plan.changes[0].diff.iter();
+    let fields: Vec<_> = fields.map(|field| field.path.as_str()).collect();
+    assert_eq!(fields, ["metadata.name", "data"]);
+}
+
+#[test]
 fn r15b_a_swap_of_names_is_two_renames() {
     let site = Site::new();
     site.apply(vec![data("one", json!(1)), data("two", json!(2))]);

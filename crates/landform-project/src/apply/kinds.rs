@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use super::ApplyError;
 
-/// So many questions are asked at once.
+/// At most this many questions are asked at once.
 const AT_ONCE: usize = 8;
 
 /// A kind that an API serves.
@@ -47,7 +47,7 @@ impl Served {
     }
 }
 
-/// The kinds that an API serves, as far as somebody asked. Known ones are remembered, unknown ones are asked for
+/// The kinds that an API serves, as far as they were asked for. Known ones are remembered, unknown ones are asked for
 /// again.
 #[derive(Debug, Default)]
 pub struct Kinds {

@@ -14,18 +14,22 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use landform_api::landscaper::keys;
-use landform_api::project::{self, ANNOTATION_BLUEPRINT, LABEL_PROJECT};
+use landform_api::project::{
+    self, ANNOTATION_ADOPTED, ANNOTATION_APPLIED, ANNOTATION_BLUEPRINT, ANNOTATION_FILE,
+    LABEL_PROJECT,
+};
 use serde_json::{Value, json};
 
+use crate::namespaces;
 use crate::object::ObjectId;
 
 pub use difference::{Difference, difference};
 pub use kinds::{Kinds, Served};
 pub use marks::{Marks, prepare};
 
-/// So often an object is read and written when others write at the same time.
+/// An object is read and written at most this often when others write at the same time.
 const ATTEMPTS: usize = 8;
-/// An API has so long to serve a kind whose definition it has taken.
+/// An API has this long to serve a kind whose definition it has taken.
 const ESTABLISHED: Duration = Duration::from_secs(10);
 
 /// What became of an object.
@@ -128,7 +132,7 @@ pub async fn read(
 /// What would have to be done, without doing it.
 ///
 /// # Errors
-/// What the API answers, or that the object is somebody else's.
+/// What the API answers, or that the object belongs to another project.
 pub async fn compare(
     client: &Client,
     served: &Served,
@@ -142,10 +146,10 @@ pub async fn compare(
     Ok(difference(wanted, live.as_ref()))
 }
 
-/// Brings an object to what is wanted. One that `only_there` asks for, and that is somebody else's, is left alone.
+/// Brings an object to what is wanted. One that `only_there` asks for, and that belongs to others, is left alone.
 ///
 /// # Errors
-/// What the API answers, or that the object is somebody else's.
+/// What the API answers, or that the object belongs to another project.
 pub async fn bring(
     client: &Client,
     served: &Served,
@@ -201,6 +205,10 @@ async fn attempt(
     let Difference::Change(mut patch) = difference(wanted, Some(&live)) else {
         return Ok(Outcome::Unchanged(live));
     };
+    let is_taken = live["metadata"]["labels"][LABEL_PROJECT].is_null() && ours.is_string();
+    if is_taken && namespaces::is_namespace(id) {
+        patch["metadata"]["annotations"][ANNOTATION_ADOPTED] = json!("true");
+    }
     let before = live["metadata"]["resourceVersion"].clone();
     patch["metadata"]["resourceVersion"] = before.clone();
     if blueprint_changed(&patch, &live) {
@@ -311,6 +319,23 @@ pub async fn delete(
         Ok(_) => Ok(()),
         // Gone, or another object has the name by now.
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes an object out of its project, and leaves it as it is.
+///
+/// # Errors
+/// What the API answers; one that is gone is no error.
+pub async fn release(client: &Client, served: &Served, id: &ObjectId) -> Result<(), ApplyError> {
+    let url = served.path(id.namespace.as_deref(), Some(&id.name));
+    let patch = json!({"metadata": {
+        "labels": {LABEL_PROJECT: null},
+        "annotations": {ANNOTATION_FILE: null, ANNOTATION_APPLIED: null, ANNOTATION_ADOPTED: null},
+    }});
+    match send(client, Method::PATCH, &url, Some(&patch)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -13,12 +13,14 @@ use kube::runtime::watcher;
 use landform_api::project;
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
 use landform_controllers::collector::Collector;
-use landform_engine::{Context, Engine, Failure, Outcome, Reconciler, definitions};
+use landform_engine::{Context, Engine, Failure, Outcome, Reconciler, definitions, hooks};
 use landform_project::Projects;
 use landform_store::memory::MemoryStore;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::gate::{Gate, Gated};
 
 /// Everything that should happen happens within this time.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,9 +56,12 @@ impl Reconciler for Widgets {
 
 pub(crate) struct World {
     pub(crate) client: Client,
+    gated: Client,
     pub(crate) engine: Engine,
     pub(crate) directory: TempDir,
     pub(crate) widgets: Widgets,
+    /// Holds back what the engine reads.
+    pub(crate) gate: Gate,
 }
 
 impl World {
@@ -76,29 +81,36 @@ impl World {
         let server = server.unwrap();
         tokio::spawn(server.clone().keep_house());
         let service = LocalService::new(server.clone(), Identity::internal());
-        let client = Client::new(service, "default");
+        let client = Client::new(service.clone(), "default");
+        hooks::install(&client).await.unwrap();
         for definition in project::definition::definitions() {
             definitions::install(&client, &definition).await.unwrap();
         }
         definitions::install(&client, &widgets_definition())
             .await
             .unwrap();
-        tokio::spawn(Collector::new(client.clone(), &server.metrics_registry()).run());
+        let collector = Collector::new(client.clone(), &server.metrics_registry());
+        server.mount("deletion", collector.view());
+        tokio::spawn(collector.run());
         let directory = tempfile::tempdir().unwrap();
         let widgets = Widgets::default();
-        let engine = start(&client, &directory, &widgets);
+        let gate = Gate::default();
+        let gated = Client::new(Gated::new(service, gate.clone()), "default");
+        let engine = start(&gated, &directory, &widgets);
         Self {
             client,
+            gated,
             engine,
             directory,
             widgets,
+            gate,
         }
     }
 
     /// Starts another engine, which knows nothing but what is stored.
     pub(crate) async fn restart(&mut self) {
         self.stop().await;
-        self.engine = start(&self.client, &self.directory, &self.widgets);
+        self.engine = start(&self.gated, &self.directory, &self.widgets);
     }
 
     pub(crate) async fn stop(&self) {
@@ -121,7 +133,7 @@ impl World {
 
     pub(crate) fn api(&self, kind: &str) -> Api<DynamicObject> {
         let (group, version) = match kind {
-            "Project" => (project::GROUP, project::VERSION),
+            "Project" | "Reconciler" => (project::GROUP, project::VERSION),
             "Widget" | "Gadget" => ("example.com", "v1"),
             "Installation" => ("landscaper.gardener.cloud", "v1alpha1"),
             "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1"),
@@ -130,7 +142,10 @@ impl World {
         let name = GroupVersionKind::gvk(group, version, kind);
         let resource =
             ApiResource::from_gvk_with_plural(&name, &format!("{}s", kind.to_lowercase()));
-        if matches!(kind, "Project" | "Namespace" | "CustomResourceDefinition") {
+        if matches!(
+            kind,
+            "Project" | "Reconciler" | "Namespace" | "CustomResourceDefinition"
+        ) {
             Api::all_with(self.client.clone(), &resource)
         } else {
             Api::namespaced_with(self.client.clone(), "default", &resource)
@@ -270,6 +285,7 @@ fn start(client: &Client, directory: &TempDir, widgets: &Widgets) -> Engine {
     let engine = Engine::builder(client.clone())
         .reconciler(projects.reconciler())
         .reconciler(widgets.clone())
+        .hooks()
         .start()
         .unwrap();
     projects.connect(&engine);

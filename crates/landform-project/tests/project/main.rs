@@ -6,12 +6,16 @@
     reason = "a test that can't go on fails"
 )]
 
+mod advice;
 mod blueprints;
 mod editors;
+mod ending;
 mod files;
+mod gate;
 mod harness;
 mod large;
 mod reading;
 mod removal;
 mod renames;
 mod sequences;
+mod settings;

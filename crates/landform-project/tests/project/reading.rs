@@ -10,7 +10,12 @@ use serde_json::json;
 use crate::harness::map;
 
 fn read(reader: &mut Reader, path: &Path) -> Reading {
-    reader.read(path, "p", &ProjectSpec::default()).unwrap()
+    // What is missing counts at once.
+    let spec = ProjectSpec {
+        grace: Some("0s".into()),
+        ..ProjectSpec::default()
+    };
+    reader.read(path, "p", &spec, 0).unwrap()
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use landform_api::words::counted;
 use landform_blueprint::{Blueprint, FileLimits, Files};
 
 use super::{files, read, show};
@@ -31,17 +32,12 @@ pub(super) fn run(path: &Path) -> Result<ExitCode, AnyError> {
     println!(
         "{} is valid: {}, {}, {}, {}.",
         path.display(),
-        count(definition.imports.len(), "import"),
-        count(definition.exports.len(), "export"),
-        count(templates, "template"),
-        count(definition.subinstallations.len(), "nested installation"),
+        counted(definition.imports.len(), "import"),
+        counted(definition.exports.len(), "export"),
+        counted(templates, "template"),
+        counted(definition.subinstallations.len(), "nested installation"),
     );
     Ok(ExitCode::SUCCESS)
-}
-
-fn count(number: usize, word: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {word}{plural}")
 }
 
 /// Checks the blueprints that stand in nested installations; whether all are right.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use landform_api::words::counted;
 use landform_catalog::describe::{Explained, List, Path, Problems, Shown, ShownVersion, Stop};
 
 /// A table, columns as wide as they must be.
@@ -27,11 +28,6 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 
 fn or_dash(text: Option<&String>) -> String {
     text.cloned().unwrap_or_else(|| "-".to_owned())
-}
-
-pub(super) fn count(number: usize, word: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {word}{plural}")
 }
 
 pub(super) fn list(list: &List) -> String {
@@ -167,10 +163,10 @@ pub(super) fn problems(found: &Problems, quiet: bool) -> String {
     let _ = writeln!(
         text,
         "{}, {}: {}, {}.",
-        count(found.packages, "package"),
-        count(found.versions, "version"),
-        count(found.errors, "error"),
-        count(found.warnings, "warning"),
+        counted(found.packages, "package"),
+        counted(found.versions, "version"),
+        counted(found.errors, "error"),
+        counted(found.warnings, "warning"),
     );
     text
 }
@@ -178,7 +174,7 @@ pub(super) fn problems(found: &Problems, quiet: bool) -> String {
 pub(super) fn path(found: &Path) -> String {
     let steps = found.path.len().saturating_sub(1);
     let mut text = stops(&found.path);
-    let _ = writeln!(text, "{}.", count(steps, "step"));
+    let _ = writeln!(text, "{}.", counted(steps, "step"));
     text
 }
 

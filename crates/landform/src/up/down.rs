@@ -10,7 +10,9 @@ use http::Request;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use landform_api::project::LABEL_PROJECT;
+use landform_api::words::counted;
 use landform_project::apply::Kinds;
+use landform_project::why_namespace_is_kept;
 use serde_json::{Value, json};
 
 use super::follow::{self, Follower, News};
@@ -199,9 +201,21 @@ async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
                 .push(name.to_owned());
         }
     }
+    let mut kept = String::new();
+    if let Some(namespaces) = found.get_mut("Namespace") {
+        let mut leaving = Vec::new();
+        for name in namespaces.drain(..) {
+            match why_namespace_is_kept(client, &kinds, &name, project).await? {
+                Some(why) => kept.push_str(&format!("{why}\n")),
+                None => leaving.push(name),
+            }
+        }
+        *namespaces = leaving;
+    }
+    found.retain(|_, names| !names.is_empty());
     let total: usize = found.values().map(Vec::len).sum();
-    let mut text =
-        format!("Project {project}: {total} objects, and what they own, will be deleted:\n");
+    let total = counted(total, "object");
+    let mut text = format!("Project {project}: {total}, and what they own, will be deleted:\n");
     for (kind, names) in &found {
         let more = names.len().saturating_sub(NAMED);
         let first: Vec<_> = names.iter().take(NAMED).map(String::as_str).collect();
@@ -216,5 +230,5 @@ async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
             first.join(", ")
         ));
     }
-    Ok(text)
+    Ok(text + &kept)
 }

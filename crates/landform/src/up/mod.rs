@@ -2,7 +2,7 @@
 //!
 //! Reading order: `sight.rs` reads one object, `state.rs` knows all of them and what changed, `frame.rs` draws
 //! them as a tree, `screen.rs` puts that on a terminal, `follow.rs` watches. This file starts the server and
-//! tells how it goes; `home.rs` is where a project's data is, `problem.rs` and `causes.rs` tell what is wrong; `down.rs` takes everything down again.
+//! tells how it goes; `home.rs` is where a project's data is, `quiet.rs` asks the engine, `problem.rs` and `causes.rs` tell what is wrong; `down.rs` takes everything down again.
 
 mod causes;
 mod down;
@@ -10,10 +10,12 @@ mod follow;
 mod frame;
 mod home;
 mod problem;
+mod quiet;
 mod screen;
 mod sight;
 mod state;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,10 +24,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use http::Request;
 use kube::Client;
-use landform_api::GroupKind;
 use landform_api::project::{self, ProjectProblem};
-use landform_engine::view::{Filter, State as Standing};
-use landform_engine::{Engine, Key};
 use landform_project::Settings;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,6 +35,7 @@ use self::frame::{Heading, frame};
 use self::home::Home;
 pub(crate) use self::home::project_name;
 pub(crate) use self::problem::problem_lines;
+use self::quiet::{Troubles, is_quiet, is_read, troubles_of_others};
 use self::screen::Screen;
 use self::sight::{Sight, Tone};
 use self::state::{State, line, span};
@@ -45,6 +45,8 @@ use crate::{AnyError, engine, logging};
 
 /// How often a live tree is drawn while something happens.
 const REDRAW: Duration = Duration::from_millis(100);
+/// What fails and is tried again has this long to succeed when nothing else is worked on: its hook may just be coming up.
+const TRIED_AGAIN: Duration = Duration::from_secs(10);
 
 /// Arguments of `landform up`.
 #[derive(Args)]
@@ -217,6 +219,8 @@ struct Shown {
     directory: PathBuf,
     begun: Instant,
     problems: Vec<ProjectProblem>,
+    /// Namespaces that stay, and of which that was said.
+    kept: BTreeSet<String>,
     /// What was told of objects without a phase.
     others: Vec<String>,
     /// Whether the project was read in this process.
@@ -225,6 +229,8 @@ struct Shown {
     taken_down: bool,
     /// Whether it was said that all is well, and nothing has happened since.
     said_well: bool,
+    /// Since when nothing that has a phase is being worked on.
+    resting_since: Option<Instant>,
 }
 
 impl Shown {
@@ -236,10 +242,12 @@ impl Shown {
             directory: home.directory.clone(),
             begun,
             problems: Vec::new(),
+            kept: BTreeSet::new(),
             others: Vec::new(),
             is_read: false,
             taken_down: false,
             said_well: false,
+            resting_since: None,
         }
     }
 
@@ -289,6 +297,12 @@ impl Shown {
             self.screen.say("All files can be read again.");
         }
         self.problems = found;
+        let kept = object["status"]["keptNamespaces"].as_object();
+        for (namespace, why) in kept.into_iter().flatten() {
+            if self.kept.insert(namespace.clone()) {
+                self.screen.say(why.as_str().unwrap_or_default());
+            }
+        }
         let held = &object["status"]["heldDeletions"];
         if held.is_object() && !self.said_held(held) {
             let text = format!(
@@ -317,6 +331,14 @@ impl Shown {
         late.filter(|sight| sight.tone != Tone::Good)
             .cloned()
             .collect()
+    }
+
+    /// Whether nothing has been worked on for this time. A try of something that fails is no work.
+    fn has_rested_for(&mut self, time: Duration) -> bool {
+        let rests = self.is_read && self.state.is_resting();
+        self.resting_since = rests.then(|| self.resting_since.unwrap_or_else(Instant::now));
+        self.resting_since
+            .is_some_and(|since| since.elapsed() >= time)
     }
 
     fn draw(&mut self) {
@@ -389,13 +411,17 @@ async fn tell(
                     found.into_iter().for_each(|found| shown.take(News::Seen(found)));
                 }
                 let quiet = shown.is_read && follower.is_complete() && is_quiet(running.engine()).await?;
-                let troubles = if quiet && shown.state.is_well() {
+                let ready = quiet && shown.state.is_well();
+                let troubles = if ready {
                     troubles_of_others(running.engine()).await?
                 } else {
-                    Vec::new()
+                    Troubles::default()
                 };
-                if !troubles.is_empty() {
-                    shown.tell_others(troubles);
+                let waited = shown.has_rested_for(TRIED_AGAIN);
+                if !troubles.tried_again.is_empty() && troubles.final_ones.is_empty() && !waited {
+                    // It is not ready, and nothing is wrong yet.
+                } else if !troubles.is_empty() {
+                    shown.tell_others(troubles.all());
                     if wait {
                         return Ok(End::Stuck);
                     }
@@ -409,63 +435,11 @@ async fn tell(
                         let text = "Watching the files. Ctrl-C stops Landform; what was deployed goes on.";
                         shown.screen.say(text);
                     }
-                } else if quiet && wait && shown.state.is_stuck() {
+                } else if quiet && wait && (shown.state.is_stuck() || waited) {
                     shown.draw();
                     return Ok(End::Stuck);
                 }
             }
         }
     }
-}
-
-/// What went wrong with objects that have no phase: those of kinds that hooks reconcile.
-async fn troubles_of_others(engine: Option<&Engine>) -> Result<Vec<String>, AnyError> {
-    let Some(engine) = engine else {
-        return Ok(Vec::new());
-    };
-    let everything = Filter {
-        limit: usize::MAX,
-        ..Filter::default()
-    };
-    let (objects, _) = engine.objects(everything).await?;
-    let failed = objects.into_iter().filter_map(|found| {
-        let error = found.last_error?;
-        Some(format!(
-            "{}/{}: {error}",
-            found.object.kind, found.object.name
-        ))
-    });
-    Ok(failed.collect())
-}
-
-/// Whether the project was read in this process. Everything is run once after a start, so what is idle was read.
-async fn is_read(engine: Option<&Engine>, name: &str) -> Result<bool, AnyError> {
-    let Some(engine) = engine else {
-        return Ok(true);
-    };
-    let kind = GroupKind {
-        group: project::GROUP.to_owned(),
-        kind: project::KIND.to_owned(),
-    };
-    let key = Key::new(std::sync::Arc::new(kind), "", name);
-    let project = engine.object(key).await?;
-    Ok(project.is_some_and(|project| project.state == Standing::Idle))
-}
-
-/// Whether nothing is being done any more.
-async fn is_quiet(engine: Option<&Engine>) -> Result<bool, AnyError> {
-    let Some(engine) = engine else {
-        return Ok(true);
-    };
-    for state in [Standing::Running, Standing::Pending, Standing::Cancelling] {
-        let filter = Filter {
-            state: Some(state),
-            limit: 1,
-            ..Filter::default()
-        };
-        if !engine.objects(filter).await?.0.is_empty() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }

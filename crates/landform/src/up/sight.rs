@@ -89,6 +89,10 @@ fn standing(object: &Value) -> Option<(String, Tone)> {
     if let Some(ready) = ready {
         return Some(match ready["status"].as_str() {
             Some("True") => ("Ready".to_owned(), Tone::Good),
+            // What serves it may be part of the project, and on its way.
+            Some("False") if ready["reason"] == "HookUnreachable" => {
+                ("NotReady".to_owned(), Tone::Waiting)
+            }
             Some("False") => ("NotReady".to_owned(), Tone::Bad),
             _ => ("Unknown".to_owned(), Tone::Working),
         });
@@ -179,6 +183,10 @@ mod tests {
                 json!({"conditions": [{"type": "Ready", "status": "False"}]}),
                 Tone::Bad,
             ),
+            (
+                json!({"conditions": [{"type": "Ready", "status": "False", "reason": "HookUnreachable"}]}),
+                Tone::Waiting,
+            ),
         ];
         for (status, tone) in table {
             let sight = Sight::of(&object(status.clone())).unwrap();
@@ -198,6 +206,12 @@ mod tests {
         ]}));
         let note = Sight::of(&waits).unwrap().note;
         assert_eq!(note, "waits for Installation api: must have Succeeded");
+        let unreachable = object(json!({
+            "conditions": [{"type": "Ready", "status": "False", "reason": "HookUnreachable"}],
+            "lastError": "connection refused",
+        }));
+        let note = Sight::of(&unreachable).unwrap().note;
+        assert_eq!(note, "tries again: connection refused");
         let failed = object(json!({"phase": "Failed", "lastError": {"message": "no such file"}}));
         assert_eq!(Sight::of(&failed).unwrap().note, "no such file");
     }

@@ -87,8 +87,14 @@ impl State {
 
     /// Whether nothing of it will move on by itself: something is bad, and nothing is being worked on.
     pub(crate) fn is_stuck(&self) -> bool {
-        let tones = || self.objects.values().map(|known| known.sight.tone);
-        tones().any(|tone| tone == Tone::Bad) && !tones().any(|tone| tone == Tone::Working)
+        let mut tones = self.objects.values().map(|known| known.sight.tone);
+        tones.any(|tone| tone == Tone::Bad) && self.is_resting()
+    }
+
+    /// Whether nothing is being worked on.
+    pub(crate) fn is_resting(&self) -> bool {
+        let mut tones = self.objects.values().map(|known| known.sight.tone);
+        !tones.any(|tone| tone == Tone::Working)
     }
 }
 

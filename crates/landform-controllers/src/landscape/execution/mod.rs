@@ -76,7 +76,7 @@ impl Reconciler for Executions {
         }
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, _uid: &str) {
         if kind.kind == "DeployItem" {
             self.index.item_gone(namespace, name);
         }

@@ -45,8 +45,8 @@ impl Export<'_> {
             .iter()
             .map(|wanted| ObjectName {
                 kind: wanted.kind.to_owned(),
-                namespace: String::new(),
                 name: names::data_name(scope.as_deref(), &wanted.key),
+                ..ObjectName::default()
             })
             .collect();
         let before = std::mem::replace(&mut status.exported_objects, now);

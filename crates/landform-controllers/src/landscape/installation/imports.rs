@@ -211,6 +211,7 @@ impl Importer<'_> {
             kind: kind.into(),
             namespace: self.namespace.to_owned(),
             name: name.into(),
+            ..ObjectName::default()
         }
     }
 

@@ -129,7 +129,7 @@ impl Reconciler for Installations {
         }
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str) {
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, _uid: &str) {
         match kind.kind.as_str() {
             "Installation" => self.index.installation_gone(namespace, name),
             "Execution" => self.index.execution_gone(namespace, name),

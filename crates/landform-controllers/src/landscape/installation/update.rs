@@ -160,8 +160,8 @@ impl Update<'_> {
             .iter()
             .map(|(kind, key, _)| ObjectName {
                 kind: (*kind).to_owned(),
-                namespace: String::new(),
                 name: names::data_name(Some(&own), key),
+                ..ObjectName::default()
             })
             .collect();
         if before != status.context_objects {

@@ -65,6 +65,7 @@ fn by_message(status: &Value, object: &Value, judged: &Judged) -> Option<Cause> 
 }
 
 fn by_project(status: &Value, judged: &mut Judged) {
+    judged.causes.extend(plain_waits(status));
     let problems = status["problems"].as_array().into_iter().flatten();
     judged.causes.extend(problems.filter_map(|problem| {
         let (file, message) = (text(&problem["file"])?, text(&problem["message"])?);

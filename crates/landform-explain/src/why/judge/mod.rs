@@ -85,6 +85,8 @@ pub(in crate::why) enum Sort {
     Waits,
     /// Landform has not looked at it yet.
     NotSeen,
+    /// Landform has looked at it, and nothing says what is next.
+    Silent,
     /// Deletions that somebody must agree to, by this token.
     Held { token: String },
 }
@@ -100,8 +102,28 @@ pub(in crate::why) enum HookCall {
     Unknown,
 }
 
-/// Judges an object.
+/// Judges an object. An error that it shows, and that the engine knows nothing of, was put there by others.
 pub(in crate::why) fn judge(facts: &Facts<'_>) -> Judged {
+    let knows_better = facts
+        .engine
+        .is_some_and(|engine| engine["state"] == "Idle" && text(&engine["lastError"]).is_none());
+    let shown = facts.object["metadata"]["annotations"][ANNOTATION_ERROR].is_string();
+    if !knows_better || !shown {
+        return judge_shown(facts);
+    }
+    let mut object = facts.object.clone();
+    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(ANNOTATION_ERROR);
+    }
+    judge_shown(&Facts {
+        name: facts.name,
+        object: &object,
+        engine: facts.engine,
+        deletion: facts.deletion,
+    })
+}
+
+fn judge_shown(facts: &Facts<'_>) -> Judged {
     let (object, status) = (facts.object, &facts.object["status"]);
     let error = trouble(object);
     let mut judged = Judged {
@@ -142,12 +164,7 @@ pub(in crate::why) fn judge(facts: &Facts<'_>) -> Judged {
     let open = judged.waits.is_empty() && judged.causes.is_empty() && !judged.look_below;
     judged.well = open && !deleting && is_well(object);
     if open && !judged.well {
-        let sort = Sort::NotSeen;
-        judged.causes.push(cause(
-            sort,
-            "NotSeen",
-            "it has not been looked at since it changed",
-        ));
+        judged.causes.push(untold(facts));
     }
     judged.state.since = since(facts, judged.well);
     if judged.state.since.is_none()
@@ -290,7 +307,7 @@ fn waiting_on(name: &ObjectRef, status: &Value) -> Vec<Waiting> {
             &object.namespace
         };
         Some(Waiting {
-            object: ObjectRef::known(&object.kind, namespace, &object.name)?,
+            object: ObjectRef::told(&object.group, &object.kind, namespace, &object.name),
             rule: Some(waiting.rule),
             reason: waiting.reason,
         })
@@ -311,6 +328,24 @@ fn plain_waits(status: &Value) -> Vec<Cause> {
             message: waiting.reason,
         })
         .collect()
+}
+
+/// What is left to say of an object that is not where it should be, and doesn't say why.
+fn untold(facts: &Facts<'_>) -> Cause {
+    let idle = facts.engine.filter(|engine| engine["state"] == "Idle");
+    let Some(engine) = idle else {
+        let message = "it has not been looked at since it changed";
+        return cause(Sort::NotSeen, "NotSeen", message);
+    };
+    if let Some(what) = text(&engine["waitingFor"]) {
+        return cause(Sort::Waits, "Waits", &what);
+    }
+    if let Some(next) = text(&engine["nextRun"]) {
+        let message = format!("it is looked at again at {next}");
+        return cause(Sort::Waits, "Waits", &message);
+    }
+    let message = "it was looked at, and says neither what it waits for nor what is wrong";
+    cause(Sort::Silent, "Silent", message)
 }
 
 /// An error that is the object's own, or that of a nested object.

@@ -242,6 +242,10 @@ fn r7b_an_error_that_the_engine_tells_on_an_object_is_read_there() {
         json!({"conditions": [{"type": "Ready", "status": "True"}]}),
     );
     assert!(judged(&well, None, None).well);
+    // What others write there is not believed.
+    let mut forged = object("example.com/v1", "Toy", json!({}));
+    forged["metadata"]["annotations"] = json!({"landform.dev/error": "boom"});
+    assert!(judged(&forged, Some(json!({"state": "Idle"})), None).well);
 }
 
 #[test]
@@ -277,5 +281,62 @@ fn g15_the_finalizer_of_a_reconciler_tells_what_its_hook_does() {
         );
         let found = judged(&marked, Some(engine), None);
         assert_eq!(told(&found), [expected.as_str()]);
+    }
+}
+
+#[test]
+fn r13_what_is_waited_for_is_told_whatever_its_kind() {
+    let waiting = |object: Value| {
+        let waits = json!([{"rule": "R15", "object": object, "reason": "it must be gone"}]);
+        json!({"phase": "Deleting", "waitingOn": waits})
+    };
+    let table = [
+        (
+            json!({"group": "example.com", "kind": "Toy", "name": "t"}),
+            "example.com/",
+        ),
+        (
+            json!({"group": "landscaper.gardener.cloud", "kind": "Installation", "name": "t"}),
+            LANDSCAPER,
+        ),
+        (
+            json!({"group": "example.com", "kind": "Installation", "name": "t"}),
+            "example.com/",
+        ),
+        (json!({"kind": "Endpoints", "name": "t"}), "v1"),
+    ];
+    for (named, api_version) in table {
+        let mut project = object(LANDFORM, "Project", waiting(named.clone()));
+        project["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let found = judged(&project, None, None);
+        assert_eq!(found.causes, [], "{named}");
+        assert_eq!(found.waits[0].object.api_version, api_version, "{named}");
+    }
+}
+
+#[test]
+fn r13_only_what_will_be_looked_at_says_so() {
+    let project = object(LANDFORM, "Project", json!({"phase": "Deleting"}));
+    let table = [
+        (
+            json!({"state": "Pending"}),
+            "NotSeen: it has not been looked at since it changed",
+        ),
+        (
+            json!({"state": "Idle", "waitingFor": "objects must be gone"}),
+            "Waits: objects must be gone",
+        ),
+        (
+            json!({"state": "Idle", "nextRun": "t"}),
+            "Waits: it is looked at again at t",
+        ),
+        (
+            json!({"state": "Idle"}),
+            "Silent: it was looked at, and says neither what it waits for nor what is wrong",
+        ),
+    ];
+    for (engine, expected) in table {
+        let found = judged(&project, Some(engine.clone()), None);
+        assert_eq!(told(&found), [expected], "{engine}");
     }
 }
