@@ -96,6 +96,15 @@ impl<K: ObjectKey> Scheduler<K> {
         }
     }
 
+    /// A renamed object goes while the run under its former name goes on. It may come back under this name, when its
+    /// kind was not reconciled for a moment.
+    pub(crate) fn keep_former_run(&mut self, node: NodeId) {
+        let former = self.waiting.former_of.remove(&node);
+        if let (Some(run), Some(key)) = (former, self.graph.key(node).cloned()) {
+            self.past_refs.add(key, run);
+        }
+    }
+
     /// A run has returned: what only it had referred to may run.
     pub(crate) fn forget_past_refs(&mut self, run: NodeId) {
         for key in self.past_refs.forget(run) {

@@ -215,7 +215,7 @@ impl<K: ObjectKey> Scheduler<K> {
     fn vanish(&mut self, node: NodeId) {
         self.clear_due(node);
         self.clear_timer(node);
-        self.waiting.former_of.remove(&node);
+        self.keep_former_run(node);
         let object = self.object_mut(node);
         object.presence = Presence::Missing;
         object.cyclic = false;

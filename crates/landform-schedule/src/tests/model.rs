@@ -130,7 +130,12 @@ impl Model {
     fn vanish(&mut self, name: &Name) {
         self.things.remove(name);
         self.must.remove(name);
-        self.former.remove(name);
+        // It may come back under this name, with the kind that nobody reconciled for a moment.
+        let former = self.former.remove(name);
+        if let Some(fly) = former.and_then(|run| self.flights.get_mut(&run)) {
+            fly.began_below.insert(name.clone());
+            fly.above.insert(name.clone());
+        }
         self.known_as.remove(name);
         self.trigger_dependents(name);
     }

@@ -222,6 +222,11 @@ fn r6_r9b_what_a_run_had_referred_to_waits_until_it_has_returned() {
             "start rename d (renamed, was b)",
         ),
         (
+            "a kind that nobody reconciles for a moment",
+            "rename c d | gone d | create d",
+            "",
+        ),
+        (
             "a ref that was none when it started",
             "create e | finish e | ask e",
             "start e (asked for)",
