@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use kube::api::{Api, Patch, PatchParams};
+use kube::core::response::StatusDetails;
 use kube::core::{ApiResource, DynamicObject, ObjectMeta};
 use kube::{Client, ResourceExt as _};
 use landform_schedule::{Event, Phase, Reason, RunId};
@@ -224,7 +225,7 @@ impl Context {
         let (api, name) = (self.api(), self.object.name_any());
         let mut attempt = 1;
         loop {
-            let Some(found) = api.get_opt(&name).await? else {
+            let Some(found) = get(&api, &name).await? else {
                 return Ok(None);
             };
             let mut metadata = found.metadata.clone();
@@ -242,7 +243,7 @@ impl Context {
                 Err(kube::Error::Api(status)) if status.code == 409 && attempt < EDIT_ATTEMPTS => {
                     attempt += 1;
                 }
-                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+                Err(error) if is_gone(&error) => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -288,7 +289,7 @@ impl Context {
     ) -> Result<(), Failure> {
         let (api, name) = (self.api(), self.object.name_any());
         let mut written = self.written.lock().await;
-        let Some(found) = api.get_opt(&name).await? else {
+        let Some(found) = get(&api, &name).await? else {
             return Ok(());
         };
         let stored = found.data.get("status").unwrap_or(&Value::Null);
@@ -309,6 +310,31 @@ impl Context {
     }
 }
 
+/// An object as it is stored; none when it is gone.
+///
+/// # Errors
+/// What the API answers; also when it doesn't serve the kind at the moment, because nothing is known of the object then.
+pub(crate) async fn get(
+    api: &Api<DynamicObject>,
+    name: &str,
+) -> Result<Option<DynamicObject>, kube::Error> {
+    match api.get(name).await {
+        Ok(object) => Ok(Some(object)),
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the API says that there is no such object. Of a kind that it doesn't serve it says that the path leads
+/// nowhere, and names no object.
+pub(crate) fn is_gone(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let names_it = |details: &StatusDetails| !details.name.is_empty();
+    status.is_not_found() && status.details.as_ref().is_some_and(names_it)
+}
+
 /// The API of a kind, in a namespace or of the whole cluster.
 pub(crate) fn api_of(
     client: Client,
@@ -318,5 +344,34 @@ pub(crate) fn api_of(
     match namespace {
         Some(namespace) => Api::namespaced_with(client, namespace, resource),
         None => Api::all_with(client, resource),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn r2_g12b_an_object_is_gone_only_if_the_api_says_so_by_name() {
+        let named = |name: &str| -> StatusDetails {
+            serde_json::from_value(json!({"name": name})).unwrap()
+        };
+        let not_found = || Status::failure("not found", "NotFound").with_code(404);
+        let table = [
+            ("the object", not_found().with_details(named("a")), true),
+            ("a kind that isn't served", not_found(), false),
+            ("no name", not_found().with_details(named("")), false),
+            (
+                "a conflict",
+                Status::failure("no", "Conflict").with_code(409),
+                false,
+            ),
+        ];
+        for (words, status, expected) in table {
+            let error = kube::Error::Api(status.boxed());
+            assert_eq!(is_gone(&error), expected, "{words}");
+        }
     }
 }

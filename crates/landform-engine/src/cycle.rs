@@ -10,7 +10,7 @@ use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::context::api_of;
+use crate::context::{api_of, get};
 use crate::errors::{self, Problem};
 use crate::key::Key;
 use crate::kinds::guarded;
@@ -79,7 +79,7 @@ impl Report {
     async fn try_write(&self) -> Result<(), kube::Error> {
         let namespace = self.resource.namespaced.then_some(&*self.key.namespace);
         let api = api_of(self.client.clone(), &self.resource.api, namespace);
-        let Some(object) = api.get_opt(&self.key.name).await? else {
+        let Some(object) = get(&api, &self.key.name).await? else {
             return Ok(());
         };
         let problem = Problem::cycle(&self.path);

@@ -11,6 +11,7 @@ use landform_api::keys::ANNOTATION_ERROR;
 use serde_json::{Map, Value, json};
 
 use crate::clock::{Clock, write_time};
+use crate::context::{get, is_gone};
 use crate::reconciler::Failure;
 
 /// The type of the condition. Its prefix keeps it apart from conditions of others.
@@ -251,7 +252,7 @@ pub(crate) async fn tell(
     let now = write_time(clock.now_ms() / 1000 * 1000);
     let mut place = place;
     for attempt in 1.. {
-        let Some(object) = api.get_opt(name).await? else {
+        let Some(object) = get(api, name).await? else {
             return Ok(());
         };
         match write(api, name, &object, change(place, &object, problem, &now)).await {
@@ -262,7 +263,7 @@ pub(crate) async fn tell(
             {
                 place = &ErrorPlace::Annotation;
             }
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            Err(error) if is_gone(&error) => return Ok(()),
             other => return other,
         }
     }

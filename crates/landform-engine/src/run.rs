@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::client;
 use crate::clock::{Clock, millis, read_time, write_time};
-use crate::context::{Context, Referred, api_of};
+use crate::context::{Context, Referred, api_of, get};
 use crate::cycle::Reporting;
 use crate::errors::{self, ErrorPlace, Problem};
 use crate::key::{Key, is_name};
@@ -162,7 +162,7 @@ impl Run {
     async fn read(&self) -> Result<Option<DynamicObject>, Failure> {
         let namespace = self.resource.namespaced.then_some(&*self.key.namespace);
         let api = api_of(self.client.clone(), &self.resource.api, namespace);
-        Ok(api.get_opt(&self.key.name).await?)
+        Ok(get(&api, &self.key.name).await?)
     }
 
     /// Makes sure that the object can't go before its reconciler has let it go.
@@ -247,7 +247,7 @@ impl Run {
             Some(resource) => {
                 let namespace = namespace.filter(|_| resource.namespaced);
                 let api = api_of(self.client.clone(), &resource.api, namespace);
-                api.get_opt(&reference.name).await?.map(Arc::new)
+                get(&api, &reference.name).await?.map(Arc::new)
             }
         };
         Ok(Referred { reference, object })

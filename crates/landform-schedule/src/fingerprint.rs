@@ -44,6 +44,9 @@ impl<K: ObjectKey> Scheduler<K> {
             })
             .collect();
         lines.sort();
+        for (to, runs) in self.past_refs.all() {
+            lines.push(format!("{to} past ref of {:?}", keys(&mut runs.iter())));
+        }
         for (scope, barrier) in self.barriers.all() {
             let sets = [&barrier.deletes, &barrier.renames, &barrier.held];
             let sets = sets.map(|set| keys(&mut set.iter()));

@@ -73,6 +73,7 @@ impl<K: ObjectKey> Scheduler<K> {
                 self.report(node, Report::CycleBroken);
                 self.set_due(node, Reason::CycleBroken);
             }
+            self.cancel_past_dependents(node);
             self.recount(node);
             self.candidate(node);
             self.release_waiting(node);

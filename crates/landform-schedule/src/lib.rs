@@ -19,6 +19,7 @@ mod event;
 mod fingerprint;
 mod flow;
 mod object;
+mod past_refs;
 mod patience;
 mod ripple;
 mod run;

@@ -96,6 +96,7 @@ impl<K: ObjectKey> Scheduler<K> {
             }
             self.candidate(renamed);
         }
+        self.forget_past_refs(node);
         self.recount(node);
         self.candidate(node);
         self.release_waiting(node);

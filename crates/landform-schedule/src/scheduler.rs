@@ -12,6 +12,7 @@ use crate::barrier::{Barriers, Scope};
 use crate::command::{Cause, Command, Phase, Reason, Report};
 use crate::event::{Event, ObjectKey, Order, Role, RunId, Version};
 use crate::object::{Flight, Former, Object, Presence, Run, Timer, Trouble, Waiting};
+use crate::past_refs::PastRefs;
 use crate::ripple::Ripple;
 
 /// The scheduler of reconcilers as a state machine: same events, same commands.
@@ -33,6 +34,7 @@ pub struct Scheduler<K> {
     /// Among whom objects' deletes and renames go first, where that isn't their namespace.
     pub(crate) orders: BTreeMap<NodeId, Order<K>>,
     pub(crate) waiting: Waiting,
+    pub(crate) past_refs: PastRefs<K>,
     /// Objects whose time has come and that wait for those below them: for this one at present (R12b).
     pub(crate) patient: BTreeMap<NodeId, NodeId>,
     /// Whether a reference was taken back since the patient were last looked at.
@@ -65,6 +67,7 @@ impl<K: ObjectKey> Scheduler<K> {
             barriers: Barriers::default(),
             orders: BTreeMap::new(),
             waiting: Waiting::default(),
+            past_refs: PastRefs::default(),
             patient: BTreeMap::new(),
             cut_edges: false,
             early: VecDeque::new(),
@@ -168,6 +171,7 @@ impl<K: ObjectKey> Scheduler<K> {
             self.ripple.set_due(&self.graph, node, true);
             self.clear_timer(node);
         }
+        self.cancel_past_dependents(node);
         self.recount(node);
         self.candidate(node);
     }
@@ -227,17 +231,19 @@ impl<K: ObjectKey> Scheduler<K> {
     }
 
     /// Puts an object into the sets of the barriers where it belongs now. A delete or rename that has
-    /// failed is tried again beside all others: it holds nobody longer than its first run took (R8b).
+    /// failed, or whose run is over its time, is tried again beside all others: it holds nobody longer than its
+    /// first run may take (R8b).
     pub(crate) fn recount(&mut self, node: NodeId) {
         let object = *self.object(node);
         let early = |phase: Phase| Some(phase).filter(|phase| *phase != Phase::Ordinary);
+        let running = self.runs.get(&node);
         let waits = object.due.is_some()
             && !self.troubles.contains_key(&node)
             && object.flight != Flight::Stuck
+            && running.is_none_or(|run| !run.aside)
             && object.role == Role::Reconciled
             && !self.graph.is_cyclic(node);
         let next = early(object.phase()).filter(|_| waits);
-        let running = self.runs.get(&node);
         let running = running.filter(|run| run.cancelled.is_none() && !run.aside);
         let running = running.and_then(|run| early(run.phase));
         self.count(node, [next, running].into_iter().flatten().min());
@@ -311,6 +317,7 @@ impl<K: ObjectKey> Scheduler<K> {
     pub(crate) fn cut_refs(&mut self, node: NodeId) {
         self.cut.insert(node);
         let refs: Vec<_> = self.graph.refs(node).collect();
+        self.keep_past_refs(node, refs.clone());
         self.graph.set_refs(node, &[], &mut self.ripple);
         for to in refs {
             self.release(to);

@@ -141,6 +141,8 @@ impl<K: ObjectKey> Scheduler<K> {
         let before: Vec<_> = self.graph.refs(node).collect();
         let refs: Vec<_> = refs.iter().map(|key| self.graph.intern_ref(key)).collect();
         self.grow();
+        let lost = before.iter().filter(|to| !refs.contains(to));
+        self.keep_past_refs(node, lost.copied().collect());
         let changed = self.graph.set_refs(node, &refs, &mut self.ripple);
         if changed {
             self.cut_edges = true;
@@ -213,7 +215,7 @@ impl<K: ObjectKey> Scheduler<K> {
     fn vanish(&mut self, node: NodeId) {
         self.clear_due(node);
         self.clear_timer(node);
-        self.waiting.former_of.remove(&node);
+        self.keep_former_run(node);
         let object = self.object_mut(node);
         object.presence = Presence::Missing;
         object.cyclic = false;
@@ -233,6 +235,7 @@ impl<K: ObjectKey> Scheduler<K> {
         let mut former = from.clone();
         // The removal of the former name may have been seen before; a run under it goes on all the same.
         let mut flying = found.filter(|node| self.runs.contains_key(node));
+        self.keep_renamed(from, &sight.key);
         if let Some(old) = old {
             // A second rename before the first was carried out: the reconciler knows the first name,
             // unless the object has that one again and half of the first rename may be done.

@@ -14,7 +14,7 @@ pub(crate) enum Hold {
     Itself,
     /// A ref is active.
     Refs,
-    /// A run below it hasn't returned.
+    /// A run that refers to it, or had when it started, hasn't returned.
     Dependents,
     /// A delete or rename waits for this ancestor.
     Ancestor(Blocker),
@@ -75,7 +75,7 @@ impl<K: ObjectKey> Scheduler<K> {
             // Nothing runs, so nothing below can be disturbed.
             return (tally.active_parents > 0).then_some(Hold::Refs);
         }
-        if tally.busy_children > 0 {
+        if tally.busy_children > 0 || self.is_past_ref(node) {
             return Some(Hold::Dependents);
         }
         if tally.active_parents > 0 {

@@ -151,7 +151,9 @@ impl<K: ObjectKey> Scheduler<K> {
                 key(former).map(Wait::FormerName).into_iter().collect()
             }
             Some(Hold::Dependents) => {
-                let flying = self.flying_below(node).into_iter();
+                let had = self.graph.key(node).into_iter();
+                let had = had.flat_map(|key| self.past_refs.to(key));
+                let flying = self.flying_below(node).into_iter().chain(had).take(NAMED);
                 flying.filter_map(key).map(Wait::Dependent).collect()
             }
             None => self.preceded_by(node),

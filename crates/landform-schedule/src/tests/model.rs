@@ -58,6 +58,10 @@ pub(super) struct Fly {
     pub(super) phase: Phase,
     pub(super) cancelled: bool,
     pub(super) stuck: bool,
+    /// What was above it when it started, by the present names: it is protected from that until it returns.
+    began_below: BTreeSet<Name>,
+    /// All that has been above it since: it may be protected from that as well.
+    above: BTreeSet<Name>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -75,9 +79,8 @@ pub(super) struct Model {
     /// Whose time has come, and who let those below finish first (R12b).
     pub(super) patient: BTreeSet<Name>,
     cyclic: BTreeSet<Name>,
-    /// Of this step: whose object others touched while it ran, and who was above whom.
+    /// Of this step: whose object others touched while it ran.
     touched: BTreeSet<Name>,
-    above: BTreeSet<(Name, Name)>,
     were_cyclic: BTreeSet<Name>,
 }
 
@@ -127,7 +130,12 @@ impl Model {
     fn vanish(&mut self, name: &Name) {
         self.things.remove(name);
         self.must.remove(name);
-        self.former.remove(name);
+        // It may come back under this name, with the kind that nobody reconciled for a moment.
+        let former = self.former.remove(name);
+        if let Some(fly) = former.and_then(|run| self.flights.get_mut(&run)) {
+            fly.began_below.insert(name.clone());
+            fly.above.insert(name.clone());
+        }
         self.known_as.remove(name);
         self.trigger_dependents(name);
     }
@@ -225,12 +233,18 @@ impl Model {
             ..
         } = self;
         patient.retain(|name| !must.contains(name) && things.contains_key(name));
+        self.note_what_is_above();
         self.sync_cycles();
+        self.note_what_is_above();
         self.were_cyclic.extend(self.cyclic.iter().cloned());
-        for fly in self.flights.values() {
-            for ancestor in self.ancestors(&fly.name) {
-                self.above.insert((fly.name.clone(), ancestor));
-            }
+    }
+
+    /// What a run refers to, directly or not, it has referred to until it has returned.
+    fn note_what_is_above(&mut self) {
+        let names = self.flights.values().map(|fly| fly.name.clone());
+        let above: Vec<_> = names.map(|name| self.ancestors(&name)).collect();
+        for (fly, above) in self.flights.values_mut().zip(above) {
+            fly.above.extend(above);
         }
     }
 
@@ -261,6 +275,13 @@ impl Model {
             Some((first, _)) => first.clone(),
         };
         self.vanish(from);
+        for fly in self.flights.values_mut() {
+            for above in [&mut fly.began_below, &mut fly.above] {
+                if above.contains(from) {
+                    above.insert(to.clone());
+                }
+            }
+        }
         thing.phase = Phase::Ordinary;
         thing.failed = false;
         if known_as != *to {
@@ -358,8 +379,8 @@ impl Model {
             && !self.ancestors(name).iter().any(going_on)
     }
 
-    /// Why an object that must run may not start now.
-    fn held_by(&self, name: &Name) -> Option<String> {
+    /// Why an object that must run may not start now, if runs are protected from what was above them.
+    fn held_by(&self, name: &Name, past: fn(&Fly) -> &BTreeSet<Name>) -> Option<String> {
         let thing = &self.things[name];
         if thing.passive {
             return Some("it is passive".to_owned());
@@ -378,7 +399,7 @@ impl Model {
             if ancestors.contains(&fly.name) {
                 return Some(format!("R4: its ancestor {} is in flight", fly.name));
             }
-            if self.ancestors(&fly.name).contains(name) {
+            if self.ancestors(&fly.name).contains(name) || past(fly).contains(name) {
                 return Some(format!("R6: its descendant {} is in flight", fly.name));
             }
         }
@@ -398,7 +419,7 @@ impl Model {
             let stuck = self
                 .flights
                 .values()
-                .any(|fly| fly.name == **other && fly.stuck);
+                .any(|fly| fly.name == **other && (fly.stuck || fly.thing.failed));
             self.things[name].is_ordered_with(name, thing, other)
                 && thing.phase() < phase
                 && !thing.passive
@@ -454,7 +475,6 @@ impl Model {
             }
         }
         self.touched.clear();
-        self.above.clear();
         self.were_cyclic.clear();
         self.check_rest()
     }
@@ -462,7 +482,10 @@ impl Model {
     fn check_cancel(&mut self, run: RunId, key: &Name, cause: &Cause<Name>) -> Checked {
         let justified = match cause {
             Cause::Object(_) => self.touched.contains(key),
-            Cause::Ancestor(by) => self.above.contains(&(key.clone(), by.clone())),
+            Cause::Ancestor(by) => {
+                let fly = self.flights.get(&run);
+                fly.is_some_and(|fly| fly.above.contains(by))
+            }
             Cause::Cycle => self.were_cyclic.contains(key),
         };
         ensure(justified, || {
@@ -491,7 +514,7 @@ impl Model {
         ensure(self.things.contains_key(key), || {
             format!("{key} starts and is gone")
         })?;
-        if let Some(held) = self.held_by(key) {
+        if let Some(held) = self.held_by(key, |fly| &fly.began_below) {
             return Err(format!("{key} starts although {held}"));
         }
         let was_patient = self.patient.remove(key) && !self.is_busy_below(key);
@@ -507,6 +530,8 @@ impl Model {
             phase,
             cancelled: false,
             stuck: false,
+            began_below: self.ancestors(key),
+            above: self.ancestors(key),
         };
         self.flights.insert(run, fly);
         Ok(())
@@ -531,13 +556,14 @@ impl Model {
         self.patient = still;
         self.must.extend(over);
         for name in &self.must {
-            let held = self.held_by(name);
+            let held = self.held_by(name, |fly| &fly.above);
             ensure(held.is_some(), || {
                 format!("R2: {name} must run and doesn't")
             })?;
         }
         for fly in self.flights.values().filter(|fly| !fly.cancelled) {
-            let ancestors = self.ancestors(&fly.name);
+            let mut ancestors = self.ancestors(&fly.name);
+            ancestors.extend(fly.began_below.iter().cloned());
             let together = self.flights.values().find(|other| {
                 !other.cancelled && other.name != fly.name && ancestors.contains(&other.name)
             });

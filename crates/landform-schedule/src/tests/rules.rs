@@ -202,6 +202,46 @@ fn r6_an_ancestor_that_must_run_cancels_and_waits() {
 }
 
 #[test]
+fn r6_r9b_what_a_run_had_referred_to_waits_until_it_has_returned() {
+    let runs = "create a; create b -> a; create c -> b | finish a | finish b |";
+    let table = [
+        ("a ref that is taken away", "relate c -> | ask b", ""),
+        (
+            "it runs then",
+            "relate c -> | ask b | finish c",
+            "start b (asked for); start c (appeared)",
+        ),
+        ("a ref further up", "relate b -> | ask a", ""),
+        ("an object that goes", "gone c | ask a", ""),
+        ("one between that goes", "gone b | ask a", "cancel c (by a)"),
+        ("another name of the object", "rename c d | ask a", ""),
+        ("another name of the ref", "rename b d", "cancel c (by d)"),
+        (
+            "it runs then, too",
+            "rename b d | finish c",
+            "start rename d (renamed, was b)",
+        ),
+        (
+            "a kind that nobody reconciles for a moment",
+            "rename c d | gone d | create d",
+            "",
+        ),
+        (
+            "a ref that was none when it started",
+            "create e | finish e | ask e",
+            "start e (asked for)",
+        ),
+    ];
+    for (words, script, expected) in table {
+        assert_eq!(
+            last(&format!("{runs} {script}")),
+            expected,
+            "{words}: {script}"
+        );
+    }
+}
+
+#[test]
 fn r6_r8_an_ordinary_ancestor_waits_for_a_delete_below_it() {
     let deleting = "create a; create b -> a | finish a | finish b | delete b |";
     let table = [
