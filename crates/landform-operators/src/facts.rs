@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::catalog::app_type::{AppType, AppTypeStatus, CatalogSelector};
 use landform_api::catalog::operator_version::{
-    OperatorVersion, OperatorVersionSpec, OperatorVersionStatus,
+    HigherVersion, OperatorVersion, OperatorVersionSpec, OperatorVersionStatus,
 };
 use landform_api::catalog::{API_VERSION, Phase, keys};
 use landform_api::{GroupKind, GroupVersionKind};
@@ -225,6 +225,8 @@ pub(crate) struct AppTypeFacts {
     pub(crate) installed: Option<String>,
     /// Whether something besides its package is in its way: other packages, kinds or objects.
     pub(crate) held_up: bool,
+    /// What it says of a higher version than the installed one.
+    pub(crate) offer: Option<HigherVersion>,
 }
 
 /// Reasons why an app type waits for something besides its package and its spec.
@@ -240,6 +242,16 @@ pub(crate) fn is_held_up(status: &AppTypeStatus) -> bool {
     blocked.any(|found| OUTSIDE.contains(&found.reason.as_str()))
 }
 
+/// O2: what an app type says of a higher version, for the one that is installed.
+pub(crate) fn offer(status: &AppTypeStatus) -> Option<HigherVersion> {
+    let (next, blocked) = (status.next.first()?, status.blocked_by.first()?);
+    Some(HigherVersion {
+        version: next.version.clone(),
+        reason: blocked.reason.clone(),
+        message: format!("{}; {}", blocked.message, blocked.unblock),
+    })
+}
+
 impl AppTypeFacts {
     pub(crate) fn of(object: &DynamicObject) -> Self {
         let app_type = AppType::deserialize(&object.data).unwrap_or_default();
@@ -250,6 +262,7 @@ impl AppTypeFacts {
             created: created.map(|time| time.0.to_string()).unwrap_or_default(),
             marked: object.metadata.deletion_timestamp.is_some(),
             held_up: is_held_up(&app_type.status),
+            offer: offer(&app_type.status),
             catalogs: app_type.spec.catalogs,
             catalog_digest: app_type.status.catalog_digest,
             installed: app_type.status.installed.map(|found| found.name),

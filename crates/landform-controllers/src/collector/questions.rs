@@ -153,12 +153,10 @@ impl State {
         for node in self.hidden(shown) {
             self.doubt_node(node);
         }
-        let unknown: Vec<NodeId> = self
-            .queue
-            .failures()
-            .map(|(node, _)| node)
-            .filter(|node| self.graph.get(*node).is_none())
-            .collect();
+        let failed = self.queue.failures().map(|(node, _)| node);
+        let unknown = failed.filter(|node| self.graph.get(*node).is_none());
+        // In their order, so that a simulation does the same twice.
+        let unknown: BTreeSet<NodeId> = unknown.collect();
         for node in unknown {
             self.queue.push(node);
         }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
+use landform_api::catalog::operator_version::OperatorVersion;
 use landform_api::catalog::{self, Phase, keys};
 use landform_api::landscaper;
 use landform_api::{GroupKind, GroupVersionKind};
@@ -137,7 +138,8 @@ impl Reconciler for OperatorVersions {
         }
     }
 
-    /// One that runs, alone in its family and waiting for nothing, needs no look.
+    /// One that runs, alone in its family and waiting for nothing, needs no look if it says of a higher version what its
+    /// app type does.
     fn idle(&self, object: &DynamicObject) -> bool {
         let version = operator_version(object);
         let namespace = object.namespace().unwrap_or_default();
@@ -153,6 +155,7 @@ impl Reconciler for OperatorVersions {
             && version.status.observed_generation == object.metadata.generation
             && version.status.waiting_on.is_empty()
             && !object.annotations().contains_key(keys::ROLLBACK_OF)
+            && self.says_what_is_offered(object, &version)
     }
 
     fn content(&self, object: &DynamicObject) -> u64 {
@@ -160,6 +163,23 @@ impl Reconciler for OperatorVersions {
         let conditions = object.data["status"]["conditions"].to_string();
         let metadata = &object.metadata;
         hash_of(&(&metadata.uid, metadata.generation, rollback, conditions))
+    }
+}
+
+impl OperatorVersions {
+    /// A crash may have come between what the app type says and what the version does (O2).
+    fn says_what_is_offered(&self, object: &DynamicObject, version: &OperatorVersion) -> bool {
+        let facts = VersionFacts::of(object);
+        let Some(owner) = &facts.app_type else {
+            return version.status.higher.is_none();
+        };
+        let namespace = object.namespace().unwrap_or_default();
+        let app_type = self.shared.index.app_type(&namespace, &owner.name);
+        app_type.is_some_and(|app_type| {
+            let installed = app_type.installed.as_ref() == Some(&facts.member.name);
+            let offer = app_type.offer.filter(|_| installed);
+            version.status.higher == offer
+        })
     }
 }
 

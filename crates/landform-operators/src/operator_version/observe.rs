@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::needs::{self, Needed};
 use super::resources::{self, Found};
-use crate::facts::{VersionFacts, member, operator_version};
+use crate::facts::{self, VersionFacts, member, operator_version};
 use crate::objects::{self, is_owned_by};
 use crate::shared::Shared;
 use crate::strategy::{self, Whose};
@@ -102,7 +102,7 @@ impl World {
                 .iter()
                 .map(|found| found.resource.clone())
                 .collect(),
-            offer: offer(context, &namespace, &facts).await?,
+            offer: offered(context, &namespace, &facts).await?,
             me,
         };
         Ok(Self {
@@ -211,12 +211,12 @@ async fn health(
 }
 
 /// O2: what the app type says of a higher version.
-async fn offer(
+async fn offered(
     context: &Context,
     namespace: &str,
-    facts: &VersionFacts,
+    version: &VersionFacts,
 ) -> Result<Option<HigherVersion>, Failure> {
-    let Some(owner) = &facts.app_type else {
+    let Some(owner) = &version.app_type else {
         return Ok(None);
     };
     let api = objects::app_types(&context.client(), namespace);
@@ -225,15 +225,8 @@ async fn offer(
     };
     let status = AppType::deserialize(&found.data).unwrap_or_default().status;
     let installed = status.installed.as_ref();
-    if installed.is_none_or(|installed| installed.name != facts.member.name) {
+    if installed.is_none_or(|installed| installed.name != version.member.name) {
         return Ok(None);
     }
-    let (Some(next), Some(blocked)) = (status.next.first(), status.blocked_by.first()) else {
-        return Ok(None);
-    };
-    Ok(Some(HigherVersion {
-        version: next.version.clone(),
-        reason: blocked.reason.clone(),
-        message: format!("{}; {}", blocked.message, blocked.unblock),
-    }))
+    Ok(facts::offer(&status))
 }
