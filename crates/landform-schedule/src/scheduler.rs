@@ -231,17 +231,19 @@ impl<K: ObjectKey> Scheduler<K> {
     }
 
     /// Puts an object into the sets of the barriers where it belongs now. A delete or rename that has
-    /// failed is tried again beside all others: it holds nobody longer than its first run took (R8b).
+    /// failed, or whose run is over its time, is tried again beside all others: it holds nobody longer than its
+    /// first run may take (R8b).
     pub(crate) fn recount(&mut self, node: NodeId) {
         let object = *self.object(node);
         let early = |phase: Phase| Some(phase).filter(|phase| *phase != Phase::Ordinary);
+        let running = self.runs.get(&node);
         let waits = object.due.is_some()
             && !self.troubles.contains_key(&node)
             && object.flight != Flight::Stuck
+            && running.is_none_or(|run| !run.aside)
             && object.role == Role::Reconciled
             && !self.graph.is_cyclic(node);
         let next = early(object.phase()).filter(|_| waits);
-        let running = self.runs.get(&node);
         let running = running.filter(|run| run.cancelled.is_none() && !run.aside);
         let running = running.and_then(|run| early(run.phase));
         self.count(node, [next, running].into_iter().flatten().min());

@@ -419,7 +419,7 @@ impl Model {
             let stuck = self
                 .flights
                 .values()
-                .any(|fly| fly.name == **other && fly.stuck);
+                .any(|fly| fly.name == **other && (fly.stuck || fly.thing.failed));
             self.things[name].is_ordered_with(name, thing, other)
                 && thing.phase() < phase
                 && !thing.passive
