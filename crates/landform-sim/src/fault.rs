@@ -149,6 +149,8 @@ struct Inner {
     rates: Rates,
     /// Asked for by name, each for one time.
     once: Vec<Fault>,
+    /// The number of those that struck, without the frequent ones.
+    struck: u64,
 }
 
 impl Faults {
@@ -159,6 +161,7 @@ impl Faults {
             inner: Arc::new(Mutex::new(Inner {
                 rates,
                 once: Vec::new(),
+                struck: 0,
             })),
             chance: Chance::new(seed, "faults"),
             trace,
@@ -188,8 +191,15 @@ impl Faults {
 
     /// Notes that a fault struck that was decided on before.
     pub fn note(&self, fault: Fault, where_: &str) {
+        self.inner.lock().struck += 1;
         let what = format!("{}: {where_}", fault.name());
         self.trace.note(&self.who, what);
+    }
+
+    /// The number of faults that struck and were noted.
+    #[must_use]
+    pub fn struck(&self) -> u64 {
+        self.inner.lock().struck
     }
 
     /// As [`Faults::strikes`], for what is too frequent to be noted.

@@ -37,6 +37,7 @@ pub mod environment;
 pub mod every_write;
 pub mod fault;
 pub mod landscape;
+mod log;
 pub mod mixed;
 pub mod network;
 pub mod node;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
 use super::oracle::Oracle;
-use super::{Kind, TIMEOUT};
+use super::waiting::GRACE;
+use super::{Kind, STUCK, TIMEOUT};
 use crate::chance::Chance;
 use crate::fault::{Fault, Faults};
 
@@ -19,9 +20,6 @@ const PIPE: usize = 1 << 16;
 const SLOW_MS: u64 = 6_000;
 /// The longest time that the delete of a crate takes.
 const HEAVY_MS: u64 = 25_000;
-/// A call that was given up is waited for this time unless its Reconciler says otherwise; one that takes longer may
-/// overlap with the next.
-const GRACE: Duration = Duration::from_secs(10);
 /// What "again" means, in seconds.
 const AGAIN: u64 = 20;
 
@@ -59,7 +57,8 @@ impl HookServer {
         let request: Value = serde_json::from_slice(request).unwrap_or_default();
         let what = || format!("call of {}", request["object"]["metadata"]["name"]);
         let hangs = self.faults.strikes(Fault::HungRun, what);
-        let time = self.time(&request, hangs);
+        let time = self.time(&request, hangs || self.is_stuck(&request));
+        // One that takes longer than it is waited for may overlap with the next.
         let call = self.oracle.call_begins(&request, time > GRACE);
         tokio::time::sleep(time).await;
         let fails = self.faults.strikes(Fault::FailedRun, what);
@@ -72,6 +71,13 @@ impl HookServer {
         };
         let length = body.len();
         format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
+    }
+
+    fn is_stuck(&self, request: &Value) -> bool {
+        let object = &request["object"];
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        let stuck = request["deleting"] == true && object["spec"]["mood"] == STUCK;
+        stuck && self.oracle.is_first_delete(uid)
     }
 
     fn time(&self, request: &Value, hangs: bool) -> Duration {

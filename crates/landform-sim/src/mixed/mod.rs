@@ -4,8 +4,9 @@
 //! `Reconciler` objects. A parcel's number is the sum of its value and of its refs' numbers. The spec's mood says what
 //! the hook answers besides: an error, with or without a retry, that it waits, that it wants to be called again.
 //!
-//! Reading order: `hook.rs` is the server that is called, `log.rs` follows the store's log, `oracle.rs` holds everything
-//! to the rules with nothing but that log, the calls and the engine's trace; `people.rs` are writers that know nothing
+//! Reading order: `hook.rs` is the server that is called, `oracle.rs` holds everything to the rules with nothing but the
+//! store's log (`crate::log`), the calls and the engine's trace; `causes.rs` says whether a run has a cause, `waiting.rs`
+//! whether one waits for a reason; `people.rs` are writers that know nothing
 //! of each other, `world.rs` puts all into a process, `plan.rs` makes scenarios and `run.rs` runs them.
 //!
 //! # What is replaced
@@ -13,12 +14,13 @@
 //! the process. Hooks that are commands and project directories have no place on a clock that jumps; their own tests
 //! run them for real.
 
+mod causes;
 mod hook;
-mod log;
 mod oracle;
 mod people;
 mod plan;
 mod run;
+mod waiting;
 mod world;
 
 use serde_json::{Value, json};
@@ -34,8 +36,6 @@ const GROUP: &str = "sim.landform.dev";
 const API_VERSION: &str = "sim.landform.dev/v1";
 /// The namespaces that are used.
 const NAMESPACES: [&str; 2] = ["default", "other"];
-/// Marks the config maps that people give to objects, and never delete.
-const KEEPSAKE: &str = "sim.landform.dev/keepsake";
 /// A call that isn't answered by then is given up.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 
@@ -54,7 +54,7 @@ impl Kind {
 
     /// As in manifests.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Parcel => "Parcel",
             Self::Crate => "Crate",
@@ -103,6 +103,9 @@ struct Spec {
     children: u64,
     mood: &'static str,
 }
+
+/// The mood of an object whose delete hangs at the first call.
+const STUCK: &str = "stuck";
 
 /// What a hook may answer besides; the last of them comes to an end.
 const MOODS: [&str; 8] = [

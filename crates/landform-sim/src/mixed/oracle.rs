@@ -13,44 +13,21 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::Kind;
-use super::log::{Log, Seen};
+use super::causes::Causes;
+use super::waiting::{Bounds, Deletes, Queued};
 use crate::clock::SimClock;
-use crate::disk::Disk;
+use crate::fault::Faults;
+use crate::log::{CALM_HEARING, Log, Seen};
+use crate::process::Surroundings;
 use crate::trace::Trace;
 
 /// R12b: an object rests at least this long between two calls that nothing but a time brought.
-const FLOOR: Duration = Duration::from_millis(100);
+pub(super) const FLOOR: Duration = Duration::from_millis(100);
 /// After a definition was changed, kinds are found again within this time.
 const DEFINITIONS_SETTLE: Duration = Duration::from_secs(45);
 
-/// On a calm day a write is heard of within this time.
-const CALM_HEARING: Duration = Duration::from_secs(1);
-
-/// How long things may take.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    /// To hear of a write.
-    pub(super) hearing: Duration,
-    /// To begin a run that nothing stands in the way of.
-    pub(super) waiting: Duration,
-    /// To be called again after the time that was asked for.
-    pub(super) retrigger: Duration,
-}
-
-impl Bounds {
-    /// While nothing goes wrong.
-    pub(super) const CALM: Self = Self {
-        hearing: CALM_HEARING,
-        waiting: Duration::from_secs(3),
-        retrigger: Duration::from_secs(60),
-    };
-    /// While everything does.
-    pub(super) const DISTURBED: Self = Self {
-        hearing: Duration::from_secs(90),
-        waiting: Duration::from_secs(240),
-        retrigger: Duration::from_secs(900),
-    };
-}
+/// The kinds that refer to each other.
+const KINDS: [&str; 2] = [Kind::Parcel.name(), Kind::Crate.name()];
 
 /// Breaches that begin with one of these, separated by commas, are passed over: to look for others behind a defect
 /// that is known and not mended yet.
@@ -72,14 +49,15 @@ pub(super) struct Oracle {
     inner: Arc<Mutex<Inner>>,
     clock: SimClock,
     trace: Trace,
+    faults: Faults,
     who: Arc<str>,
 }
 
-struct Inner {
-    log: Log,
-    bounds: Bounds,
+pub(super) struct Inner {
+    pub(super) log: Log,
+    pub(super) bounds: Bounds,
     reviewed_at: Duration,
-    calls: BTreeMap<u64, Call>,
+    pub(super) calls: BTreeMap<u64, Call>,
     calls_begun: u64,
     /// When the last call of an object ended, and whether it was brought by a time.
     ended: BTreeMap<String, (Duration, bool)>,
@@ -87,26 +65,23 @@ struct Inner {
     asked: BTreeMap<String, Option<Duration>>,
     /// When objects must be called again.
     due: BTreeMap<String, Duration>,
-    /// Deletes that the hook has done its part of.
-    finalized: BTreeSet<String>,
-    queued: BTreeMap<Subject, Queued>,
-    runs: BTreeMap<RunId, Run>,
-    /// The last run of each object.
-    last: BTreeMap<String, LastRun>,
+    /// When they may be called again as well.
+    perhaps_due: BTreeMap<String, Duration>,
+    /// The last call of each object.
+    latest: BTreeMap<String, u64>,
+    pub(super) deletes: Deletes,
+    pub(super) queued: BTreeMap<Subject, Queued>,
+    pub(super) runs: BTreeMap<RunId, Run>,
+    causes: Causes,
     broken: Option<String>,
 }
 
-/// A run that has begun.
-struct LastRun {
-    at: Duration,
-    generation: u64,
-    cancelled: bool,
-}
-
 /// A call that goes on.
-struct Call {
-    uid: String,
+pub(super) struct Call {
+    pub(super) uid: String,
     name: String,
+    /// What it referred to when it began, directly or not.
+    pub(super) above: BTreeSet<String>,
     hangs: bool,
     deleting: bool,
     /// Whether nothing but a time that was asked for brought it.
@@ -114,23 +89,18 @@ struct Call {
 }
 
 /// Whose run: kind, namespace, name.
-type Subject = (String, String, String);
+pub(super) type Subject = (String, String, String);
 
-struct Queued {
-    since: Duration,
-    /// Since when nothing was seen that it could wait for.
-    unhindered: Option<Duration>,
-}
-
-struct Run {
-    subject: Subject,
+pub(super) struct Run {
+    pub(super) subject: Subject,
+    pub(super) since: Duration,
     cancelled: bool,
 }
 
 impl Oracle {
-    pub(super) fn new(disk: &Disk, clock: SimClock, trace: Trace, bounds: Bounds) -> Self {
+    pub(super) fn new(around: &Surroundings, bounds: Bounds) -> Self {
         let inner = Inner {
-            log: Log::new(disk),
+            log: Log::new(&around.disk, &KINDS),
             bounds,
             reviewed_at: Duration::ZERO,
             calls: BTreeMap::new(),
@@ -138,16 +108,19 @@ impl Oracle {
             ended: BTreeMap::new(),
             asked: BTreeMap::new(),
             due: BTreeMap::new(),
-            finalized: BTreeSet::new(),
+            perhaps_due: BTreeMap::new(),
+            latest: BTreeMap::new(),
+            deletes: Deletes::default(),
             queued: BTreeMap::new(),
             runs: BTreeMap::new(),
-            last: BTreeMap::new(),
+            causes: Causes::default(),
             broken: None,
         };
         Self {
             inner: Arc::new(Mutex::new(inner)),
-            clock,
-            trace,
+            clock: around.clock.clone(),
+            trace: around.trace.clone(),
+            faults: around.faults.clone(),
             who: "engine".into(),
         }
     }
@@ -161,6 +134,9 @@ impl Oracle {
     pub(super) fn check(&self) -> Result<(), String> {
         let mut inner = self.inner.lock();
         inner.review(&self.clock);
+        if let Some(what) = inner.causes.too_many(self.faults.struck()) {
+            inner.break_rule(what);
+        }
         inner.broken.clone().map_or(Ok(()), Err)
     }
 
@@ -186,7 +162,7 @@ impl Oracle {
         inner.calls.clear();
         inner.asked.clear();
         inner.queued.clear();
-        inner.last.clear();
+        inner.causes.forget();
         inner.runs.clear();
     }
 
@@ -194,10 +170,27 @@ impl Oracle {
     pub(super) fn living(&self, kind: Kind) -> Vec<(String, String)> {
         let mut inner = self.inner.lock();
         inner.log.follow(self.clock.elapsed());
-        let living = inner.log.of(kind).filter(|(_, seen)| seen.marked.is_none());
+        let living = inner
+            .log
+            .of(kind.name())
+            .filter(|(_, seen)| seen.marked.is_none());
         living
             .map(|(_, seen)| (seen.namespace.clone(), seen.name.clone()))
             .collect()
+    }
+
+    /// People ask for a run.
+    pub(super) fn asked_for(&self, subject: &Subject) {
+        let mut inner = self.inner.lock();
+        inner.review(&self.clock);
+        if let Some(uid) = inner.uid(subject) {
+            inner.causes.asked_for(&uid, self.clock.elapsed());
+        }
+    }
+
+    /// Whether the hook is called for the first time to delete an object.
+    pub(super) fn is_first_delete(&self, uid: &str) -> bool {
+        !self.inner.lock().deletes.was_called(uid)
     }
 
     /// A hook is called.
@@ -209,6 +202,7 @@ impl Oracle {
         let call = Call {
             uid: text(&metadata["uid"]),
             name: text(&metadata["name"]),
+            above: BTreeSet::new(),
             hangs,
             deleting: request["deleting"] == true,
             retriggered: request["reason"] == "retrigger",
@@ -228,13 +222,17 @@ impl Oracle {
         };
         self.trace
             .note(&self.who, format!("call of {} ends", call.name));
+        // A call that was given up long ago, and others have followed.
+        if inner.latest.get(&call.uid) != Some(&id) {
+            return;
+        }
         let end = (now, call.retriggered);
         inner.ended.insert(call.uid.clone(), end);
         if answer.is_null() {
             return;
         }
         if call.deleting {
-            inner.finalized.insert(call.uid.clone());
+            inner.deletes.over(&call.uid);
         }
         let after = answer["retriggerAfter"].as_u64().map(Duration::from_secs);
         let at = after.map(|after| now + after.max(FLOOR));
@@ -265,15 +263,16 @@ impl Inner {
     fn hear(&mut self, subject: Subject, event: &TraceEvent, now: Duration) {
         match event {
             TraceEvent::Queued(_) => {
-                self.queued.entry(subject).or_insert(Queued {
-                    since: now,
-                    unhindered: None,
-                });
+                self.queued.entry(subject).or_insert(Queued::new(now));
             }
             TraceEvent::Started { run, phase, reason } => {
                 self.queued.remove(&subject);
-                if let Some(what) = self.without_cause(&subject, *reason, now) {
-                    self.break_rule(what);
+                if self.is_wasted(&subject, *reason, now) {
+                    self.causes.waste();
+                    if self.bounds.hearing == CALM_HEARING {
+                        let what = format!("R2: {subject:?} runs without a cause: {reason}");
+                        self.break_rule(what);
+                    }
                 }
                 self.start(*run, subject, *phase, now);
             }
@@ -293,6 +292,17 @@ impl Inner {
         }
     }
 
+    /// R2: whether a run begins without a cause, while kinds neither come nor go.
+    fn is_wasted(&mut self, subject: &Subject, reason: Reason, now: Duration) -> bool {
+        let Some(uid) = self.uid(subject) else {
+            return false;
+        };
+        let times = [self.due.get(&uid), self.perhaps_due.get(&uid)];
+        let due = times.into_iter().flatten().min().copied();
+        let caused = self.causes.run_begins(&self.log, &uid, reason, due, now);
+        !caused && !self.unsettled(now)
+    }
+
     fn break_rule(&mut self, what: String) {
         if !passed_over(&what) {
             self.broken.get_or_insert(what);
@@ -300,11 +310,21 @@ impl Inner {
     }
 
     /// R9b and the floor of R12b.
-    fn begin(&mut self, call: Call, now: Duration) -> u64 {
-        let (until, name) = (now.saturating_sub(self.bounds.hearing), &call.name);
+    fn begin(&mut self, mut call: Call, now: Duration) -> u64 {
+        let until = now.saturating_sub(self.bounds.hearing);
+        call.above = self.log.reached_from(&call.uid, until);
+        if call.deleting {
+            self.deletes.called(&call.uid, now);
+        }
+        let name = &call.name;
         let mut others = self.calls.values().filter(|other| !other.hangs);
-        let overlapping = others
-            .find(|other| other.uid == call.uid || self.log.related(&call.uid, &other.uid, until));
+        // What a call had referred to when it began doesn't run beside it, whether it still refers to that or not.
+        let overlapping = others.find(|other| {
+            other.uid == call.uid
+                || call.above.contains(&other.uid)
+                || other.above.contains(&call.uid)
+                || self.refers_now(other, &call.uid, until)
+        });
         let mut broken = overlapping.map(|other| {
             let same = if other.uid == call.uid {
                 "the same object"
@@ -319,15 +339,25 @@ impl Inner {
         if call.retriggered && self.ended.get(&call.uid).is_some_and(early) {
             broken = broken.or(Some(format!("R12b: {name} is called again at once")));
         }
-        if self.due.get(&call.uid).is_some_and(|due| *due <= now) {
+        // A time that is past is honoured at once, before the floor that the next one has.
+        let due = |due: &Duration| *due <= now || call.retriggered;
+        if self.due.get(&call.uid).is_some_and(due) {
             self.due.remove(&call.uid);
         }
         if let Some(what) = broken {
             self.break_rule(what);
         }
         self.calls_begun += 1;
+        self.latest.insert(call.uid.clone(), self.calls_begun);
         self.calls.insert(self.calls_begun, call);
         self.calls_begun
+    }
+
+    /// Whether the object of a call refers to another one by now. Under another name it is another one to the machine.
+    fn refers_now(&self, call: &Call, to: &str, until: Duration) -> bool {
+        let seen = self.log.objects.get(&call.uid);
+        seen.is_some_and(|seen| seen.name == call.name)
+            && self.log.reached_from(&call.uid, until).contains(to)
     }
 
     /// R3, and R8 for the kinds that it holds for in the whole namespace.
@@ -335,13 +365,9 @@ impl Inner {
         if self.runs.values().any(|run| run.subject == subject) {
             self.break_rule(format!("R3: {subject:?} runs twice at once"));
         }
-        let until = now.saturating_sub(self.bounds.hearing);
-        let late = |seen: &&Seen| seen.marked.is_some_and(|marked| marked <= until);
         if subject.0 == Kind::Parcel.name() && phase == Phase::Ordinary && !self.unsettled(now) {
-            let earlier = self
-                .unfinished_deletes(Kind::Parcel, &subject.1)
-                .find(late)
-                .map(|earlier| earlier.name.clone());
+            let earlier = self.certain_deletes(&subject.1, now);
+            let earlier = earlier.map(|earlier| earlier.name.clone());
             if let Some(earlier) = earlier {
                 self.break_rule(format!(
                     "R8: {subject:?} runs before the delete of {earlier}"
@@ -350,6 +376,7 @@ impl Inner {
         }
         let run = Run {
             subject,
+            since: now,
             cancelled: false,
         };
         self.runs.insert(id, run);
@@ -358,69 +385,34 @@ impl Inner {
     /// R12b: a time that was asked for counts, whatever else was said with it.
     fn finish(&mut self, subject: &Subject, result: &RunResult, now: Duration) {
         let Some(uid) = self.uid(subject) else { return };
-        if let Some(last) = self.last.get_mut(&uid) {
-            last.cancelled = *result == RunResult::Cancelled;
+        self.causes.run_ends(&uid, result);
+        match result {
+            RunResult::Failed(_) => self.deletes.over(&uid),
+            RunResult::Cancelled => self.deletes.cut_short(&uid),
+            RunResult::Succeeded | RunResult::Waiting(_) => {}
         }
         if let Some(kind) = Kind::named(&subject.0) {
-            let named = (kind, subject.1.clone(), subject.2.clone());
+            let named = (kind.name(), subject.1.clone(), subject.2.clone());
             self.log.moved.insert(named, now);
         }
         let asked = self.asked.remove(&uid);
-        if let Some(Some(at)) = asked
-            && *result != RunResult::Cancelled
-        {
-            self.due.insert(uid, at);
+        if let Some(Some(at)) = asked {
+            // A run that is cancelled in its last moment may have written its time down.
+            let times = match result {
+                RunResult::Cancelled => &mut self.perhaps_due,
+                _ => &mut self.due,
+            };
+            times.insert(uid, at);
         }
     }
 
-    /// R2: on a calm day no run begins without a cause: a change of the spec, a ref that ran, came or went.
-    /// Other reasons have other causes, which aren't looked for.
-    fn without_cause(
-        &mut self,
-        subject: &Subject,
-        reason: Reason,
-        now: Duration,
-    ) -> Option<String> {
-        let uid = self.uid(subject)?;
-        let seen = self.log.objects.get(&uid)?;
-        let (kind, namespace) = (seen.kind?, &seen.namespace);
-        let this = LastRun {
-            at: now,
-            generation: seen.generation,
-            cancelled: false,
-        };
-        let moved = |name: &String, since: Duration| {
-            let moved = self.log.moved.get(&(kind, namespace.clone(), name.clone()));
-            moved.is_some_and(|moved| *moved >= since)
-        };
-        let last = self.last.get(&uid).filter(|last| !last.cancelled);
-        let caused = match (reason, last) {
-            (Reason::Changed, Some(last)) => seen.generation > last.generation,
-            (Reason::Ref, Some(last)) => seen.refs.iter().any(|name| moved(name, last.at)),
-            _ => true,
-        };
-        let excused = caused || self.bounds.hearing > CALM_HEARING || self.unsettled(now);
-        let what = format!("R2: {subject:?} runs without a cause: {reason}");
-        self.last.insert(uid, this);
-        (!excused).then_some(what)
-    }
-
-    fn uid(&self, (kind, namespace, name): &Subject) -> Option<String> {
-        let found = self.log.find(Kind::named(kind)?, namespace, name);
-        found.map(|(uid, _)| uid.clone())
-    }
-
-    /// The marked objects of a kind whose hook has not done its part.
-    fn unfinished_deletes(&self, kind: Kind, namespace: &str) -> impl Iterator<Item = &Seen> {
-        let all = self.log.of(kind);
-        all.filter(move |(uid, seen)| {
-            seen.namespace == namespace && seen.marked.is_some() && !self.finalized.contains(*uid)
-        })
-        .map(|(_, seen)| seen)
+    pub(super) fn uid(&self, (kind, namespace, name): &Subject) -> Option<String> {
+        let kind = Kind::named(kind)?.name();
+        self.log.find(kind, namespace, name).cloned()
     }
 
     /// Whether kinds come and go, so that nothing is certain.
-    fn unsettled(&self, now: Duration) -> bool {
+    pub(super) fn unsettled(&self, now: Duration) -> bool {
         let changed = self.log.definitions_changed;
         self.log.unserved || changed.is_some_and(|changed| now < changed + DEFINITIONS_SETTLE)
     }
@@ -433,9 +425,11 @@ impl Inner {
         }
         self.reviewed_at = now;
         self.log.follow(now);
+        self.note_owned(now);
         let found = self.log.broken.take().filter(|what| !passed_over(what));
         let found = found.or_else(|| self.pairs_are_apart(now));
         let found = found.or_else(|| self.times_are_kept(now, clock));
+        let found = found.or_else(|| self.runs_end(now));
         let found = found.or_else(|| self.waiting_has_a_reason(now));
         if let Some(what) = found {
             self.break_rule(what);
@@ -466,77 +460,28 @@ impl Inner {
     /// R12b: who asked to be called again is.
     fn times_are_kept(&mut self, now: Duration, clock: &SimClock) -> Option<String> {
         let objects = &self.log.objects;
-        self.due.retain(|uid, _| {
-            let seen = objects.get(uid);
-            seen.is_some_and(|seen| seen.marked.is_none())
-        });
+        self.due.retain(|uid, _| objects.contains_key(uid));
         if self.unsettled(now) || !clock.behind().is_zero() {
             return None;
         }
-        let late = |at: Duration| now > at + self.bounds.retrigger;
-        let (uid, at) = self.due.iter().find(|(_, at)| late(**at))?;
+        let late = |uid: &String, at: Duration| {
+            let lives = |seen: &Seen| seen.marked.is_none();
+            now > at + self.bounds.retrigger && objects.get(uid).is_some_and(lives)
+        };
+        let (uid, at) = self.due.iter().find(|(uid, at)| late(uid, **at))?;
         let name = &objects.get(uid)?.name;
         Some(format!(
             "R12b: {name} was to be called again at {at:?}, and was not"
         ))
     }
 
-    /// R8b: who must run waits only for what it is related to.
-    fn waiting_has_a_reason(&mut self, now: Duration) -> Option<String> {
-        let bounds = self.bounds;
-        let waiting = self.queued.iter();
-        let waiting = waiting.filter(|(_, queued)| now > queued.since + bounds.waiting);
-        let hindered: Vec<(Subject, bool)> = waiting
-            .map(|(subject, _)| (subject.clone(), self.is_hindered(subject, now)))
-            .collect();
-        for (subject, hindered) in hindered {
-            let queued = self.queued.get_mut(&subject)?;
-            if hindered {
-                queued.unhindered = None;
-                continue;
-            }
-            let since = *queued.unhindered.get_or_insert(now);
-            if now > since + bounds.waiting {
-                let waited = (now - queued.since).as_secs();
-                return Some(format!(
-                    "R8b: {subject:?} has waited for {waited} s, and nothing related to it is under way"
-                ));
+    /// What others did to owned objects brings runs; what an object's run does to them doesn't.
+    fn note_owned(&mut self, now: Duration) {
+        for moved in std::mem::take(&mut self.log.owned) {
+            let mut running = self.runs.values().filter_map(|run| self.uid(&run.subject));
+            if moved.by_others || !running.any(|uid| uid == moved.owner) {
+                self.causes.owned_moved(moved.owner, now);
             }
         }
-        None
-    }
-
-    /// Whether there is anything that a run may wait for.
-    fn is_hindered(&self, subject: &Subject, now: Duration) -> bool {
-        let (kind, namespace, _) = subject;
-        if self.unsettled(now) {
-            return true;
-        }
-        let Some(kind) = Kind::named(kind) else {
-            // Reconcilers run one after the other, and wait for nothing else.
-            let others = self.runs.values().filter(|run| run.subject.0 == *kind);
-            return others.count() > 0;
-        };
-        let Some(uid) = self.uid(subject) else {
-            return true;
-        };
-        let is_strict = kind == Kind::Parcel;
-        let renames = || {
-            let mut all = self.log.of(kind);
-            all.any(|(_, seen)| seen.namespace == *namespace && seen.renamed)
-        };
-        if is_strict && (self.unfinished_deletes(kind, namespace).next().is_some() || renames()) {
-            return true;
-        }
-        // A ref that is new may bind already: here the newest state counts as well.
-        let related = |other: &String| *other == uid || self.log.related(&uid, other, now);
-        let busy = self.runs.values().map(|run| &run.subject);
-        let busy = busy.chain(self.queued.keys().filter(|other| *other != subject));
-        let mut busy = busy.filter_map(|subject| self.uid(subject));
-        let mut calls = self.calls.values();
-        let mut marked = self.log.of(kind).filter(|(_, seen)| seen.marked.is_some());
-        busy.any(|other| related(&other))
-            || calls.any(|call| related(&call.uid))
-            || marked.any(|(other, _)| related(other))
     }
 }

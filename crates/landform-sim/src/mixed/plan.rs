@@ -6,10 +6,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    CONCURRENCY, KEEPSAKE, Kind, MOODS, NAMESPACES, Spec, Versions, definition, object_name,
+    CONCURRENCY, Kind, MOODS, NAMESPACES, STUCK, Spec, Versions, definition, object_name,
     reconciler,
 };
 use crate::chance::{CERTAIN, Chance};
+use crate::log::KEEPSAKE;
 use crate::simulation::Action;
 use crate::user::Wish;
 
@@ -42,8 +43,10 @@ impl Plan {
     /// The plan of a seed.
     #[must_use]
     pub fn random(seed: u64) -> Self {
+        let chance = Chance::new(seed, "plan");
         let mut planner = Planner {
-            chance: Chance::new(seed, "plan"),
+            home: anywhere(&chance),
+            chance,
             plan: Self {
                 actions: Vec::new(),
                 wanted: BTreeMap::new(),
@@ -81,8 +84,15 @@ impl Plan {
     }
 }
 
+fn anywhere(chance: &Chance) -> (Kind, &'static str) {
+    let kind = Kind::ALL[chance.index(Kind::ALL.len())];
+    (kind, NAMESPACES[chance.index(NAMESPACES.len())])
+}
+
 struct Planner {
     chance: Chance,
+    /// Where most objects are, so that a few of them are related.
+    home: (Kind, &'static str),
     plan: Plan,
     names: u64,
     /// The kinds that have a second version, which never goes again: objects may be stored in it.
@@ -180,8 +190,11 @@ impl Planner {
     }
 
     fn create(&mut self) {
-        let kind = Kind::ALL[self.chance.index(Kind::ALL.len())];
-        let namespace = NAMESPACES[self.chance.index(NAMESPACES.len())];
+        let (kind, namespace) = if self.chance.happens(CERTAIN / 4) {
+            anywhere(&self.chance)
+        } else {
+            self.home
+        };
         let name = self.fresh_name();
         let place = (kind, namespace, name.clone());
         let spec = Spec {
@@ -204,6 +217,9 @@ impl Planner {
 
     fn delete(&mut self, place: &Place) {
         let (kind, namespace, name) = place;
+        if self.chance.happens(CERTAIN / 3) {
+            self.change(place, |spec, _| spec.mood = STUCK);
+        }
         self.plan.wanted.remove(place);
         let wish = Wish::Deleted(object_name(*kind, namespace, name));
         self.push(Action::Wish(wish));

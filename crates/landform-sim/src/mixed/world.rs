@@ -13,18 +13,23 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::hook::HookServer;
-use super::oracle::{Bounds, Oracle};
+use super::oracle::Oracle;
 use super::people::{PATCHERS, People};
-use super::{KEEPSAKE, Kind, Plan};
+use super::waiting::Bounds;
+use super::{Kind, Plan};
 use crate::chance::Chance;
 use crate::disk::Disk;
 use crate::end_state::objects;
+use crate::log::KEEPSAKE;
 use crate::process::Process;
 use crate::simulation::{RETRIES, World};
 use crate::user::ObjectName;
 
 /// The number of writes by people who know nothing of each other.
-const WRITES: u64 = 90;
+const WRITES: u64 = 40;
+
+/// How often is looked whether something waits too long.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// The engine with hooks, and those who watch and disturb it.
 pub struct MixedWorld {
@@ -82,8 +87,7 @@ impl MixedWorld {
     fn inner(&self, process: &Process) -> Inner {
         let around = process.surroundings();
         let make = || {
-            let (clock, trace) = (around.clock.clone(), around.trace.clone());
-            let oracle = Oracle::new(&around.disk, clock, trace, self.bounds);
+            let oracle = Oracle::new(around, self.bounds);
             Inner {
                 people: People::new(oracle.clone(), Chance::new(around.seed, "people"), WRITES),
                 hooks: Chance::new(around.seed, "hooks"),
@@ -134,6 +138,13 @@ impl MixedWorld {
             return Err(format!("there are {count} objects instead of {expected}"));
         }
         judge_maps(&stored, &maps)
+    }
+}
+
+/// Looks whether anything waits too long, also when nothing happens.
+async fn look_around(oracle: Oracle) {
+    while oracle.check().is_ok() {
+        tokio::time::sleep(LOOK).await;
     }
 }
 
@@ -193,6 +204,7 @@ impl World for MixedWorld {
                 tokio::spawn(people.clone().patch(client, who));
             }
             tokio::spawn(people.meddle(process.client("meddler")));
+            tokio::spawn(look_around(oracle.clone()));
             let server = HookServer {
                 oracle: oracle.clone(),
                 faults: around.faults.clone(),
@@ -245,6 +257,10 @@ impl World for MixedWorld {
     }
 
     fn ask(&self, name: &ObjectName) {
+        if let Some(oracle) = self.oracle() {
+            let name = name.clone();
+            oracle.asked_for(&(name.kind, name.namespace, name.name));
+        }
         if let Some(engine) = &*self.running.lock() {
             let kind = GroupVersionKind::new(super::GROUP, "v1", &name.kind);
             let kind = GroupKind {

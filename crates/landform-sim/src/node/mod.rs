@@ -54,7 +54,7 @@ pub fn definition() -> Value {
                     "spec": {"type": "object", "properties": {
                         "value": {"type": "integer"},
                         "refs": {"type": "array", "items": {"type": "string"}},
-                        "children": {"type": "integer"},
+                        "children": {"type": "integer"}, "pause": {"type": "integer"},
                     }},
                     "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
                 }}},
@@ -72,6 +72,8 @@ pub struct Spec {
     pub refs: Vec<String>,
     /// How many config maps it owns.
     pub children: u64,
+    /// The time in seconds for which a change is not carried out, because the node waits for something.
+    pub pause: u64,
 }
 
 impl Spec {
@@ -83,16 +85,21 @@ impl Spec {
             value: spec["value"].as_u64().unwrap_or(0),
             refs: refs.filter_map(Value::as_str).map(str::to_owned).collect(),
             children: spec["children"].as_u64().unwrap_or(0),
+            pause: spec["pause"].as_u64().unwrap_or(0),
         }
     }
 
     /// A node with this spec.
     #[must_use]
     pub fn object(&self, name: &str) -> Value {
-        json!({
+        let mut object = json!({
             "apiVersion": API_VERSION, "kind": "Node", "metadata": {"name": name},
             "spec": {"value": self.value, "refs": self.refs, "children": self.children},
-        })
+        });
+        if self.pause > 0 {
+            object["spec"]["pause"] = json!(self.pause);
+        }
+        object
     }
 
     /// The number of a node whose refs have these numbers: their sum with its own value, so that people
@@ -162,6 +169,7 @@ mod tests {
             value,
             refs: refs.iter().map(|name| (*name).to_owned()).collect(),
             children: 0,
+            pause: 0,
         }
     }
 

@@ -1,18 +1,18 @@
 //! Holds the engine to its rules while it runs: R3, R4, R7 and R8, computed naively by walking.
 //!
-//! It knows the graph as the machine does: the reconciler tells it of every object that the machine is told
-//! of, and the engine's trace of everything that the machine decides.
+//! It knows the store's log, and from the engine's trace what the machine decides. A ref counts when it has stood for
+//! longer than a client needs to hear of it: on a calm day that is a moment, otherwise minutes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use kube::ResourceExt as _;
-use kube::core::DynamicObject;
 use landform_engine::{Phase, Reason, RunId, RunResult, TraceEntry, TraceEvent};
 use parking_lot::Mutex;
 
-use super::Spec;
 use crate::clock::SimClock;
+use crate::log::Log;
+use crate::process::Surroundings;
 use crate::trace::Trace;
 
 /// Watches the engine of one simulation. Clones share what they know.
@@ -24,22 +24,18 @@ pub struct Oracle {
     who: Arc<str>,
 }
 
-#[derive(Default)]
 struct Inner {
-    nodes: BTreeMap<String, Node>,
+    log: Log,
+    /// A write is heard of within this time.
+    hearing: Duration,
     runs: BTreeMap<RunId, Run>,
     /// Those whose last delete or rename was tried to its end: further runs of it hold back no others (R8b).
     tried: BTreeSet<String>,
     /// When something was last heard: whatever changes later is another step of the machine.
-    heard_at: std::time::Duration,
+    heard_at: Duration,
     started: u64,
     broken: Option<String>,
     story: Vec<String>,
-}
-
-struct Node {
-    refs: Vec<String>,
-    marked: bool,
 }
 
 struct Run {
@@ -50,13 +46,23 @@ struct Run {
 }
 
 impl Oracle {
-    /// An oracle that knows nothing yet.
+    /// An oracle of what is about to happen, when a write is heard of within this time.
     #[must_use]
-    pub fn new(clock: SimClock, trace: Trace) -> Self {
+    pub fn new(around: &Surroundings, hearing: Duration) -> Self {
+        let inner = Inner {
+            log: Log::new(&around.disk, &["Node"]),
+            hearing,
+            runs: BTreeMap::new(),
+            tried: BTreeSet::new(),
+            heard_at: Duration::ZERO,
+            started: 0,
+            broken: None,
+            story: Vec::new(),
+        };
         Self {
-            inner: Arc::default(),
-            clock,
-            trace,
+            inner: Arc::new(Mutex::new(inner)),
+            clock: around.clock.clone(),
+            trace: around.trace.clone(),
             who: "engine".into(),
         }
     }
@@ -95,24 +101,11 @@ impl Oracle {
         }
     }
 
-    /// The process is over, and with it all runs and all that the machine knew.
+    /// The process is over, and with it all runs.
     pub(super) fn forget(&self) {
         let mut inner = self.inner.lock();
         inner.runs.clear();
-        inner.nodes.clear();
         inner.tried.clear();
-    }
-
-    /// The machine is told of an object.
-    pub(super) fn sees(&self, object: &DynamicObject) {
-        let mut inner = self.inner.lock();
-        inner.hear(&self.clock);
-        let node = Node {
-            refs: Spec::of(&object.data["spec"]).refs,
-            marked: object.metadata.deletion_timestamp.is_some(),
-        };
-        inner.nodes.insert(object.name_any(), node);
-        inner.cut_marked_from_cycles();
     }
 
     /// The engine tells what it does.
@@ -139,13 +132,13 @@ impl Oracle {
                     inner.tried.insert(name);
                 }
             }
-            TraceEvent::Gone => {
-                inner.nodes.remove(&name);
-            }
             TraceEvent::Queued(Reason::Marked | Reason::Renamed) => {
                 inner.tried.remove(&name);
             }
-            TraceEvent::Queued(_) | TraceEvent::Cyclic(_) | TraceEvent::CycleBroken => {}
+            TraceEvent::Queued(_)
+            | TraceEvent::Gone
+            | TraceEvent::Cyclic(_)
+            | TraceEvent::CycleBroken => {}
         }
     }
 }
@@ -156,21 +149,8 @@ impl Inner {
         let now = clock.elapsed();
         if now > self.heard_at {
             self.heard_at = now;
+            self.log.follow(now);
             self.pairs_are_apart();
-        }
-    }
-
-    /// A marked node on a cycle loses its refs for the machine: it could never be deleted otherwise.
-    fn cut_marked_from_cycles(&mut self) {
-        let marked = self.nodes.iter().filter(|(_, node)| node.marked);
-        let cut: Vec<String> = marked
-            .map(|(name, _)| name.clone())
-            .filter(|name| self.reached_from(name).contains(name))
-            .collect();
-        for name in cut {
-            if let Some(node) = self.nodes.get_mut(&name) {
-                node.refs.clear();
-            }
         }
     }
 
@@ -181,6 +161,16 @@ impl Inner {
         }
         if self.reached_from(&name).contains(&name) {
             self.break_rule(format!("R7: {name} runs though it is on a cycle"));
+        }
+        let below = self.runs.values().map(|run| run.name.clone());
+        let below: Vec<String> = below.filter(|run| *run != name).collect();
+        if let Some(run) = below
+            .iter()
+            .find(|run| self.reached_from(run).contains(&name))
+        {
+            self.break_rule(format!(
+                "R6: {name} runs before {run}, which refers to it, has returned"
+            ));
         }
         let early = self
             .runs
@@ -226,19 +216,17 @@ impl Inner {
         }
     }
 
-    /// Everything that a node refers to, directly or not; itself when it is on a cycle.
+    /// The names of everything that a node refers to, directly or not; its own when it is on a cycle.
     fn reached_from(&self, name: &str) -> BTreeSet<String> {
-        let mut reached = BTreeSet::new();
-        let mut left = vec![name];
-        while let Some(name) = left.pop() {
-            let refs = self.nodes.get(name).map_or(&[][..], |node| &node.refs);
-            for to in refs {
-                if reached.insert(to.clone()) {
-                    left.push(to);
-                }
-            }
-        }
+        let Some(uid) = self.log.find("Node", "default", name) else {
+            return BTreeSet::new();
+        };
+        let until = self.heard_at.saturating_sub(self.hearing);
+        let reached = self.log.reached_from(uid, until).into_iter();
+        let objects = &self.log.objects;
         reached
+            .filter_map(|uid| objects.get(&uid).map(|seen| seen.name.clone()))
+            .collect()
     }
 
     fn break_rule(&mut self, what: String) {

@@ -1,4 +1,4 @@
-//! Random scenarios: what users do to some twenty nodes in a few minutes.
+//! Random scenarios: what users do to a few nodes in a few minutes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,6 +10,9 @@ use super::{API_VERSION, Spec};
 use crate::chance::{CERTAIN, Chance};
 use crate::simulation::Action;
 use crate::user::{ObjectName, Wish};
+
+/// No node waits longer than this, in seconds.
+const MOST_PAUSE: u64 = 60;
 
 /// What users do, and what they want in the end.
 #[derive(Clone, Debug)]
@@ -43,12 +46,10 @@ impl Plan {
             },
             names: 0,
         };
-        let nodes = 8 + planner.chance.below(13);
-        for _ in 0..nodes {
+        for _ in 0..4 + planner.chance.below(7) {
             planner.create();
         }
-        let actions = 10 + planner.chance.below(25);
-        for _ in 0..actions {
+        for _ in 0..5 + planner.chance.below(12) {
             planner.pause();
             planner.act();
         }
@@ -78,7 +79,7 @@ impl Planner {
         let Some(name) = self.anybody() else {
             return self.create();
         };
-        match self.chance.below(20) {
+        match self.chance.below(21) {
             0..6 => self.change(&name, |spec, chance| spec.value = chance.below(1_000_000)),
             6..9 => {
                 let refs = self.refs_below(&name);
@@ -97,6 +98,9 @@ impl Planner {
             16 => self.rename(&name),
             17 => self.plan.actions.push(Action::Ask(node_name(&name))),
             18 => self.recreate(&name),
+            19 => self.change(&name, |spec, chance| {
+                spec.pause = 1 + chance.below(MOST_PAUSE);
+            }),
             _ => self.vandalise(&name),
         }
     }
@@ -145,6 +149,7 @@ impl Planner {
             value: self.chance.below(1_000_000),
             refs: self.refs_below(&name),
             children: self.chance.below(4).saturating_sub(1),
+            pause: 0,
         };
         self.plan.wanted.insert(name.clone(), spec);
         self.apply(&name);

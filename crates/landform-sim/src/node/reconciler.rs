@@ -1,6 +1,6 @@
 //! The reconciler of nodes, which can be slow, fail, hang and panic when faults say so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use landform_engine::{Context, Failure, Outcome, Reconciler, Ref, Related};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{API_VERSION, Oracle, Outside, Spec, kind};
+use super::{API_VERSION, Outside, Spec, kind};
 use crate::disk::Life;
 use crate::fault::{Fault, Faults};
 
@@ -37,10 +37,13 @@ pub enum Flaw {
     RemembersInMemory,
 }
 
+/// Until when nodes wait, by uid and generation. It outlives the processes.
+pub(super) type Pauses = Arc<Mutex<BTreeMap<(Option<String>, Option<i64>), u64>>>;
+
 /// Brings nodes to where they should be.
 pub struct NodeReconciler {
     pub(super) outside: Outside,
-    pub(super) oracle: Oracle,
+    pub(super) pauses: Pauses,
     pub(super) faults: Faults,
     pub(super) life: Arc<Life>,
     pub(super) flaw: Option<Flaw>,
@@ -82,6 +85,9 @@ impl NodeReconciler {
             return Ok(Outcome::Done);
         }
         let spec = Spec::of(&node.data["spec"]);
+        if let Some(until_ms) = self.waits_until(node, spec.pause, context.now_ms()) {
+            return Ok(Outcome::WaitUntil("its pause is over".into(), until_ms));
+        }
         let number = |object: &Arc<DynamicObject>| object.data["status"]["number"].as_u64();
         let refs = context.refs().iter();
         // A ref without a number counts as missing: it will get one, and then this node runs again.
@@ -101,6 +107,14 @@ impl NodeReconciler {
         }
         context.write_status(&status).await?;
         Ok(Outcome::Done)
+    }
+
+    /// When the pause of a change ends, if it has not.
+    fn waits_until(&self, node: &DynamicObject, pause: u64, now_ms: u64) -> Option<u64> {
+        let change = (node.metadata.uid.clone(), node.metadata.generation);
+        let mut pauses = self.pauses.lock();
+        let until_ms = *pauses.entry(change).or_insert(now_ms + pause * 1000);
+        (now_ms < until_ms).then_some(until_ms)
     }
 
     /// Makes, changes or removes one config map.
@@ -221,12 +235,6 @@ impl Reconciler for NodeReconciler {
     fn related(&self) -> Vec<Related> {
         let maps = GroupVersionKind::new("", "v1", "ConfigMap");
         vec![Related::owned(maps, &kind())]
-    }
-
-    /// Asked right before the machine is told of an object: the oracle learns what the machine learns.
-    fn content(&self, object: &DynamicObject) -> u64 {
-        self.oracle.sees(object);
-        landform_engine::content_of_spec(object)
     }
 
     fn finalizer(&self) -> Option<String> {

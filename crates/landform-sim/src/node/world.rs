@@ -11,10 +11,12 @@ use landform_engine::{Engine, Key};
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::reconciler::Pauses;
 use super::{Flaw, NodeReconciler, Oracle, Outside, Spec, fixed_point};
 use crate::clock::SimClock;
 use crate::disk::Disk;
 use crate::end_state::{EndState, end_state, objects};
+use crate::log::{CALM_HEARING, DISTURBED_HEARING};
 use crate::process::Process;
 use crate::simulation::{RETRIES, World};
 use crate::user::ObjectName;
@@ -22,6 +24,8 @@ use crate::user::ObjectName;
 /// The engine, its reconciler, and those who watch them.
 pub struct NodeWorld {
     outside: Outside,
+    pauses: Pauses,
+    hearing: Duration,
     flaw: Option<Flaw>,
     running: Mutex<Option<Engine>>,
     oracle: Mutex<Option<Oracle>>,
@@ -45,9 +49,20 @@ impl NodeWorld {
     pub fn with_flaw(flaw: Option<Flaw>) -> Self {
         Self {
             outside: Outside::default(),
+            pauses: Pauses::default(),
+            hearing: DISTURBED_HEARING,
             flaw,
             running: Mutex::new(None),
             oracle: Mutex::new(None),
+        }
+    }
+
+    /// A world whose network is in order, so that everything is heard of at once.
+    #[must_use]
+    pub fn calm() -> Self {
+        Self {
+            hearing: CALM_HEARING,
+            ..Self::new()
         }
     }
 
@@ -121,11 +136,11 @@ impl World for NodeWorld {
             let oracle = self
                 .oracle
                 .lock()
-                .get_or_insert_with(|| Oracle::new(around.clock.clone(), around.trace.clone()))
+                .get_or_insert_with(|| Oracle::new(around, self.hearing))
                 .clone();
             let reconciler = NodeReconciler {
                 outside: self.outside.clone(),
-                oracle: oracle.clone(),
+                pauses: self.pauses.clone(),
                 faults: around.faults.clone(),
                 life: process.life().clone(),
                 flaw: self.flaw,

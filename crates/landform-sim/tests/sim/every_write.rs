@@ -10,6 +10,7 @@ fn node(name: &str, value: u64, refs: &[&str], children: u64) -> Action {
         value,
         refs: refs.iter().map(|name| (*name).to_owned()).collect(),
         children,
+        pause: 0,
     };
     Action::Wish(Wish::Applied(spec.object(name)))
 }

@@ -7,48 +7,78 @@ use futures::FutureExt as _;
 use landform_store::{Event, EventKind, Store as _, Watch};
 use serde_json::Value;
 
-use super::{KEEPSAKE, Kind};
 use crate::disk::Disk;
+
+/// Marks the config maps that people give to objects, and never delete.
+pub(crate) const KEEPSAKE: &str = "sim.landform.dev/keepsake";
+/// On a calm day a write is heard of within this time.
+pub(crate) const CALM_HEARING: Duration = Duration::from_secs(1);
+/// While the network has faults, within this.
+pub(crate) const DISTURBED_HEARING: Duration = Duration::from_secs(90);
 
 /// An object, as the log last showed it.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
-    pub(super) kind: Option<Kind>,
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) refs: Vec<String>,
+pub(crate) struct Seen {
+    /// Its kind, if it is one of those that refer to each other.
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) refs: Vec<String>,
     /// Since when it has these refs, under this name.
-    pub(super) since: Duration,
-    pub(super) marked: Option<Duration>,
-    pub(super) renamed: bool,
-    pub(super) generation: u64,
+    pub(crate) since: Duration,
+    pub(crate) created: Duration,
+    /// Since when it has this name.
+    pub(crate) named: Duration,
+    pub(crate) marked: Option<Duration>,
+    pub(crate) renamed: bool,
+    /// Marked and found in a cycle: its refs count no more.
+    cut: bool,
+    pub(crate) generation: u64,
     owners: Vec<String>,
     keepsake: bool,
 }
 
 /// What refs name: kind, namespace, name.
-pub(super) type Named = (Kind, String, String);
+pub(crate) type Named = (&'static str, String, String);
+
+/// Something that an object owns came, changed or went.
+pub(crate) struct OwnedMoved {
+    pub(crate) owner: String,
+    /// Whether the owner's own run can't have done it.
+    pub(crate) by_others: bool,
+}
 
 /// Follows the log of one simulation.
-pub(super) struct Log {
+pub(crate) struct Log {
     watch: Option<Box<dyn Watch>>,
-    pub(super) objects: BTreeMap<String, Seen>,
+    /// The kinds whose `spec.refs` name others of the same kind and namespace.
+    kinds: &'static [&'static str],
+    pub(crate) objects: BTreeMap<String, Seen>,
     /// When something of a name last came, was marked or went.
-    pub(super) moved: BTreeMap<Named, Duration>,
+    pub(crate) moved: BTreeMap<Named, Duration>,
+    uids: BTreeMap<Named, String>,
+    /// What happened to owned objects since this was last taken.
+    pub(crate) owned: Vec<OwnedMoved>,
+    /// When the Reconciler of a kind was last changed.
+    pub(crate) reconcilers_changed: BTreeMap<String, Duration>,
     /// When a definition was last changed.
-    pub(super) definitions_changed: Option<Duration>,
+    pub(crate) definitions_changed: Option<Duration>,
     /// Whether what was there before the simulation has been taken in.
     has_begun: bool,
     /// Whether a definition serves none of its versions.
-    pub(super) unserved: bool,
+    pub(crate) unserved: bool,
     /// Rules that the log itself breaks.
-    pub(super) broken: Option<String>,
+    pub(crate) broken: Option<String>,
 }
 
 impl Log {
     /// The log of a disk, from its beginning.
-    pub(super) fn new(disk: &Disk) -> Self {
+    pub(crate) fn new(disk: &Disk, kinds: &'static [&'static str]) -> Self {
         Self {
+            kinds,
+            uids: BTreeMap::new(),
+            owned: Vec::new(),
+            reconcilers_changed: BTreeMap::new(),
             watch: disk.store().watch_all(landform_store::Revision::ZERO).ok(),
             objects: BTreeMap::new(),
             moved: BTreeMap::new(),
@@ -60,7 +90,7 @@ impl Log {
     }
 
     /// Takes in what has happened up to now.
-    pub(super) fn follow(&mut self, now: Duration) {
+    pub(crate) fn follow(&mut self, now: Duration) {
         let Some(mut watch) = self.watch.take() else {
             return;
         };
@@ -86,9 +116,19 @@ impl Log {
         let Some(uid) = object["metadata"]["uid"].as_str() else {
             return;
         };
+        if object["kind"] == "Reconciler" && self.has_begun {
+            let kind = object["spec"]["for"]["kind"].as_str().unwrap_or_default();
+            let generation = object["metadata"]["generation"].as_u64();
+            let before = self.objects.get(uid).map(|before| before.generation);
+            if before != generation {
+                self.reconcilers_changed.insert(kind.to_owned(), now);
+            }
+        }
+        self.note_owned(event.kind, &object);
         if event.kind == EventKind::Deleted {
             let seen = self.see(uid, &object, now);
             self.moves(&seen, now);
+            self.forget_name(uid, &seen);
             // The other half of a rename is in the same transaction, before or after this one.
             let moved = self.objects.get(uid);
             let moved = moved.is_some_and(|seen| object["metadata"]["name"] != *seen.name);
@@ -109,7 +149,25 @@ impl Log {
         if before.is_none_or(|before| before.name != seen.name || before.marked != seen.marked) {
             self.moves(&seen, now);
         }
+        if let Some(kind) = seen.kind {
+            let named = (kind, seen.namespace.clone(), seen.name.clone());
+            self.uids.insert(named, uid.to_owned());
+        }
         self.objects.insert(uid.to_owned(), seen);
+        self.cut_marked_from_cycles(now);
+    }
+
+    /// Who owns what came, changed or went must look at it, unless it has done that itself.
+    fn note_owned(&mut self, event: EventKind, object: &Value) {
+        let metadata = &object["metadata"];
+        let by_others = event == EventKind::Deleted
+            || metadata["deletionTimestamp"].is_string()
+            || !metadata["labels"][KEEPSAKE].is_null();
+        let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+        for owner in owners.filter_map(|owner| owner["uid"].as_str()) {
+            let owner = owner.to_owned();
+            self.owned.push(OwnedMoved { owner, by_others });
+        }
     }
 
     fn see(&self, uid: &str, object: &Value, now: Duration) -> Seen {
@@ -129,9 +187,18 @@ impl Log {
         let same = before.filter(|before| before.name == name && before.refs == refs);
         let marked = metadata["deletionTimestamp"].is_string();
         Seen {
-            kind: object["kind"].as_str().and_then(Kind::named),
+            kind: self
+                .kinds
+                .iter()
+                .copied()
+                .find(|kind| object["kind"] == **kind),
             namespace: text(&metadata["namespace"]),
             since: same.map_or(now, |same| same.since),
+            created: before.map_or(now, |before| before.created),
+            named: before
+                .filter(|before| before.name == name)
+                .map_or(now, |before| before.named),
+            cut: before.is_some_and(|before| before.cut),
             marked: marked.then(|| before.and_then(|before| before.marked).unwrap_or(now)),
             renamed: !metadata["annotations"]["landform.dev/renamed-from"].is_null(),
             generation: metadata["generation"].as_u64().unwrap_or(0),
@@ -139,6 +206,14 @@ impl Log {
             keepsake: !metadata["labels"][KEEPSAKE].is_null(),
             name,
             refs,
+        }
+    }
+
+    fn forget_name(&mut self, uid: &str, seen: &Seen) {
+        let Some(kind) = seen.kind else { return };
+        let named = (kind, seen.namespace.clone(), seen.name.clone());
+        if self.uids.get(&named).is_some_and(|found| found == uid) {
+            self.uids.remove(&named);
         }
     }
 
@@ -176,29 +251,30 @@ impl Log {
     }
 
     /// The object of this name.
-    pub(super) fn find(&self, kind: Kind, namespace: &str, name: &str) -> Option<(&String, &Seen)> {
-        self.objects.iter().find(|(_, seen)| {
-            seen.kind == Some(kind) && seen.namespace == namespace && seen.name == name
-        })
+    pub(crate) fn find(&self, kind: &'static str, namespace: &str, name: &str) -> Option<&String> {
+        self.uids
+            .get(&(kind, namespace.to_owned(), name.to_owned()))
     }
 
     /// All objects of a kind.
-    pub(super) fn of(&self, kind: Kind) -> impl Iterator<Item = (&String, &Seen)> {
+    pub(crate) fn of(&self, kind: &'static str) -> impl Iterator<Item = (&String, &Seen)> {
         let all = self.objects.iter();
         all.filter(move |(_, seen)| seen.kind == Some(kind))
     }
 
-    /// Everything that an object refers to, directly or not, over refs that have stood since before `until`.
-    pub(super) fn reached_from(&self, uid: &str, until: Duration) -> BTreeSet<String> {
+    /// Everything that an object refers to, directly or not, over refs that have stood since before `until`; itself
+    /// when it is on a cycle.
+    pub(crate) fn reached_from(&self, uid: &str, until: Duration) -> BTreeSet<String> {
         let mut reached = BTreeSet::new();
         let mut left = vec![uid.to_owned()];
         while let Some(uid) = left.pop() {
-            let Some(seen) = self.objects.get(&uid).filter(|seen| seen.since <= until) else {
+            let seen = self.objects.get(&uid);
+            let Some(seen) = seen.filter(|seen| seen.since <= until && !seen.cut) else {
                 continue;
             };
             let Some(kind) = seen.kind else { continue };
             for name in &seen.refs {
-                if let Some((to, _)) = self.find(kind, &seen.namespace, name)
+                if let Some(to) = self.find(kind, &seen.namespace, name)
                     && reached.insert(to.clone())
                 {
                     left.push(to.clone());
@@ -208,8 +284,25 @@ impl Log {
         reached
     }
 
+    /// A marked object on a cycle loses its refs for the machine: it could never be deleted otherwise.
+    fn cut_marked_from_cycles(&mut self, now: Duration) {
+        let marked = self
+            .objects
+            .iter()
+            .filter(|(_, seen)| seen.marked.is_some());
+        let cut: Vec<String> = marked
+            .map(|(uid, _)| uid.clone())
+            .filter(|uid| self.reached_from(uid, now).contains(uid))
+            .collect();
+        for uid in cut {
+            if let Some(seen) = self.objects.get_mut(&uid) {
+                seen.cut = true;
+            }
+        }
+    }
+
     /// Whether one of two objects refers to the other, directly or not.
-    pub(super) fn related(&self, one: &str, other: &str, until: Duration) -> bool {
+    pub(crate) fn related(&self, one: &str, other: &str, until: Duration) -> bool {
         self.reached_from(one, until).contains(other)
             || self.reached_from(other, until).contains(one)
     }
