@@ -86,8 +86,7 @@ impl Causes {
         };
         let last = self.last.insert(uid.to_owned(), this);
         let last = last.filter(|last| last.ended != Ended::Early);
-        let caused = last.is_none_or(|last| self.caused(log, (uid, seen), reason, due, &last, now));
-        caused
+        last.is_none_or(|last| self.caused(log, (uid, seen), reason, due, &last, now))
     }
 
     fn caused(
@@ -107,14 +106,16 @@ impl Causes {
             since(named.and_then(|named| log.moved.get(&named)))
         };
         let kind = seen.kind.unwrap_or_default();
+        let appeared = || {
+            since(Some(&seen.created))
+                || since(log.reconcilers_changed.get(kind))
+                || since(log.definitions_changed.as_ref())
+        };
         match reason {
             Reason::Marked => since(seen.marked.as_ref()),
-            Reason::Renamed => since(Some(&seen.named)),
-            Reason::Appeared => {
-                since(Some(&seen.created))
-                    || since(log.reconcilers_changed.get(kind))
-                    || since(log.definitions_changed.as_ref())
-            }
+            // A rename that isn't done is told again when the object appears.
+            Reason::Renamed => since(Some(&seen.named)) || seen.renamed && appeared(),
+            Reason::Appeared => appeared(),
             Reason::Changed => seen.generation > last.generation,
             Reason::Asked => since(self.asked.get(uid)),
             Reason::Ref => seen.refs.iter().any(moved),

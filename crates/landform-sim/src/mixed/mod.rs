@@ -4,8 +4,9 @@
 //! `Reconciler` objects. A parcel's number is the sum of its value and of its refs' numbers. The spec's mood says what
 //! the hook answers besides: an error, with or without a retry, that it waits, that it wants to be called again.
 //!
-//! Reading order: `hook.rs` is the server that is called, `log.rs` follows the store's log, `oracle.rs` holds everything
-//! to the rules with nothing but that log, the calls and the engine's trace; `people.rs` are writers that know nothing
+//! Reading order: `hook.rs` is the server that is called, `oracle.rs` holds everything to the rules with nothing but the
+//! store's log (`crate::log`), the calls and the engine's trace; `causes.rs` says whether a run has a cause, `waiting.rs`
+//! whether one waits for a reason; `people.rs` are writers that know nothing
 //! of each other, `world.rs` puts all into a process, `plan.rs` makes scenarios and `run.rs` runs them.
 //!
 //! # What is replaced

@@ -65,6 +65,10 @@ pub(super) struct Inner {
     asked: BTreeMap<String, Option<Duration>>,
     /// When objects must be called again.
     due: BTreeMap<String, Duration>,
+    /// When they may be called again as well.
+    perhaps_due: BTreeMap<String, Duration>,
+    /// The last call of each object.
+    latest: BTreeMap<String, u64>,
     pub(super) deletes: Deletes,
     pub(super) queued: BTreeMap<Subject, Queued>,
     pub(super) runs: BTreeMap<RunId, Run>,
@@ -104,6 +108,8 @@ impl Oracle {
             ended: BTreeMap::new(),
             asked: BTreeMap::new(),
             due: BTreeMap::new(),
+            perhaps_due: BTreeMap::new(),
+            latest: BTreeMap::new(),
             deletes: Deletes::default(),
             queued: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -216,6 +222,10 @@ impl Oracle {
         };
         self.trace
             .note(&self.who, format!("call of {} ends", call.name));
+        // A call that was given up long ago, and others have followed.
+        if inner.latest.get(&call.uid) != Some(&id) {
+            return;
+        }
         let end = (now, call.retriggered);
         inner.ended.insert(call.uid.clone(), end);
         if answer.is_null() {
@@ -287,7 +297,8 @@ impl Inner {
         let Some(uid) = self.uid(subject) else {
             return false;
         };
-        let due = self.due.get(&uid).copied();
+        let times = [self.due.get(&uid), self.perhaps_due.get(&uid)];
+        let due = times.into_iter().flatten().min().copied();
         let caused = self.causes.run_begins(&self.log, &uid, reason, due, now);
         !caused && !self.unsettled(now)
     }
@@ -337,6 +348,7 @@ impl Inner {
             self.break_rule(what);
         }
         self.calls_begun += 1;
+        self.latest.insert(call.uid.clone(), self.calls_begun);
         self.calls.insert(self.calls_begun, call);
         self.calls_begun
     }
@@ -374,18 +386,23 @@ impl Inner {
     fn finish(&mut self, subject: &Subject, result: &RunResult, now: Duration) {
         let Some(uid) = self.uid(subject) else { return };
         self.causes.run_ends(&uid, result);
-        if matches!(result, RunResult::Failed(_)) {
-            self.deletes.over(&uid);
+        match result {
+            RunResult::Failed(_) => self.deletes.over(&uid),
+            RunResult::Cancelled => self.deletes.cut_short(&uid),
+            RunResult::Succeeded | RunResult::Waiting(_) => {}
         }
         if let Some(kind) = Kind::named(&subject.0) {
             let named = (kind.name(), subject.1.clone(), subject.2.clone());
             self.log.moved.insert(named, now);
         }
         let asked = self.asked.remove(&uid);
-        if let Some(Some(at)) = asked
-            && *result != RunResult::Cancelled
-        {
-            self.due.insert(uid, at);
+        if let Some(Some(at)) = asked {
+            // A run that is cancelled in its last moment may have written its time down.
+            let times = match result {
+                RunResult::Cancelled => &mut self.perhaps_due,
+                _ => &mut self.due,
+            };
+            times.insert(uid, at);
         }
     }
 

@@ -1,6 +1,6 @@
 //! R8b: what must run waits only for what it is related to, and for nothing longer than that may take.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::oracle::{Inner, Subject};
@@ -60,15 +60,22 @@ impl Queued {
 /// Deletes whose hook was called.
 #[derive(Default)]
 pub(super) struct Deletes {
-    /// When first.
-    called: BTreeMap<String, Duration>,
+    called: BTreeSet<String>,
+    /// When first, since a run was last cut short.
+    since: BTreeMap<String, Duration>,
     /// Those that hold back no others any more: the hook has done its part, or was tried and failed.
-    over: std::collections::BTreeSet<String>,
+    over: BTreeSet<String>,
 }
 
 impl Deletes {
     pub(super) fn called(&mut self, uid: &str, now: Duration) {
-        self.called.entry(uid.to_owned()).or_insert(now);
+        self.called.insert(uid.to_owned());
+        self.since.entry(uid.to_owned()).or_insert(now);
+    }
+
+    /// Its run was told to return: it must be tried anew.
+    pub(super) fn cut_short(&mut self, uid: &str) {
+        self.since.remove(uid);
     }
 
     pub(super) fn over(&mut self, uid: &str) {
@@ -77,13 +84,13 @@ impl Deletes {
 
     /// Whether the hook was called before.
     pub(super) fn was_called(&self, uid: &str) -> bool {
-        self.called.contains_key(uid)
+        self.called.contains(uid)
     }
 
     /// Whether the delete of a marked object holds back others at this time, if its run may take `time`.
     fn holds(&self, uid: &str, time: Duration, now: Duration) -> bool {
         let in_time = |called: &Duration| now <= *called + time;
-        !self.over.contains(uid) && self.called.get(uid).is_none_or(in_time)
+        !self.over.contains(uid) && self.since.get(uid).is_none_or(in_time)
     }
 }
 

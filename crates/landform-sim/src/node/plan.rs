@@ -98,7 +98,9 @@ impl Planner {
             16 => self.rename(&name),
             17 => self.plan.actions.push(Action::Ask(node_name(&name))),
             18 => self.recreate(&name),
-            19 => self.change(&name, |spec, chance| spec.pause = chance.below(MOST_PAUSE)),
+            19 => self.change(&name, |spec, chance| {
+                spec.pause = 1 + chance.below(MOST_PAUSE);
+            }),
             _ => self.vandalise(&name),
         }
     }

@@ -8,7 +8,7 @@ use crate::seeds::{all_hold, all_repeat};
 #[test]
 fn c4_c5_g10_clients_and_watchers_agree_with_the_log_whatever_happens() {
     let template = Template::new(&[]).unwrap();
-    all_hold(400, |seed| run(&template, seed));
+    all_hold(1000, |seed| run(&template, seed));
 }
 
 #[test]

@@ -5,9 +5,9 @@ use landform_sim::mixed::{run, template};
 use crate::seeds::{all_hold, all_repeat};
 
 #[test]
-fn c4_g10_g12b_g16_r3_r4_r8_r8b_r9b_r10_r12b_rules_hold_while_everything_happens_at_once() {
+fn c4_g10_g12b_g16_r2_r3_r4_r8_r8b_r9_r9b_r10_r12b_rules_hold_while_everything_happens_at_once() {
     let template = template().unwrap();
-    all_hold(100, |seed| run(&template, seed));
+    all_hold(300, |seed| run(&template, seed));
 }
 
 #[test]

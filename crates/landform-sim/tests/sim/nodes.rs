@@ -8,7 +8,7 @@ use crate::seeds::{all_hold, all_repeat};
 #[test]
 fn r2_r3_r4_r6_r7_r8_r9_r12_random_scenarios_end_as_if_nothing_had_gone_wrong() {
     let template = Template::new(&[definition()]).unwrap();
-    all_hold(400, |seed| run(&template, seed));
+    all_hold(1000, |seed| run(&template, seed));
 }
 
 #[test]
