@@ -16,12 +16,15 @@ use crate::scheduler::Scheduler;
 #[derive(Clone, Debug)]
 pub(crate) struct PastRefs<K> {
     runs: BTreeMap<K, BTreeSet<NodeId>>,
+    /// The same the other way round, so that a run that returns costs what it had referred to.
+    names: BTreeMap<NodeId, BTreeSet<K>>,
 }
 
 impl<K> Default for PastRefs<K> {
     fn default() -> Self {
         Self {
             runs: BTreeMap::new(),
+            names: BTreeMap::new(),
         }
     }
 }
@@ -39,19 +42,24 @@ impl<K: ObjectKey> PastRefs<K> {
     }
 
     fn add(&mut self, key: K, run: NodeId) {
-        self.runs.entry(key).or_default().insert(run);
+        if self.runs.entry(key.clone()).or_default().insert(run) {
+            self.names.entry(run).or_default().insert(key);
+        }
     }
 
     /// Forgets a run; returns the names that it was the last to keep.
     fn forget(&mut self, run: NodeId) -> Vec<K> {
+        let names = self.names.remove(&run).unwrap_or_default();
         let mut free = Vec::new();
-        self.runs.retain(|key, runs| {
-            let last = runs.remove(&run) && runs.is_empty();
-            if last {
-                free.push(key.clone());
+        for key in names {
+            if let Some(runs) = self.runs.get_mut(&key) {
+                runs.remove(&run);
+                if runs.is_empty() {
+                    self.runs.remove(&key);
+                    free.push(key);
+                }
             }
-            !last
-        });
+        }
         free
     }
 }
