@@ -40,7 +40,7 @@ pub struct Partial {
 }
 
 /// The whole view.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct CustomKinds {
     /// The kinds.
     pub items: Vec<CustomKind>,

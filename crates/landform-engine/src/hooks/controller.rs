@@ -40,7 +40,7 @@ use crate::key::Key;
 use crate::reconciler::{Failure, Order, Outcome, Reconciler, Related};
 
 /// Holds a Reconciler until the objects of its kind are held by it no more.
-const FINALIZER: &str = "landform.dev/reconciler";
+pub const FINALIZER: &str = "landform.dev/reconciler";
 /// While a kind is missing the API is asked again after this time, besides when definitions change.
 const RECHECK: Duration = Duration::from_secs(30);
 

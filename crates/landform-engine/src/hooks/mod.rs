@@ -26,7 +26,7 @@ mod status;
 pub mod three_way;
 
 pub use connect::Dial;
-pub use controller::{ReconcilerController, Registry};
+pub use controller::{FINALIZER, ReconcilerController, Registry};
 pub use decide::{ANNOTATION_LAST_APPLIED, LABEL_OWNER};
 pub use definition::{DEFINITION, install};
 pub(crate) use http_hook::client;

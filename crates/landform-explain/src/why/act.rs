@@ -55,7 +55,7 @@ impl Handle {
     }
 }
 
-fn person(act: String) -> Advice {
+pub(super) fn person(act: String) -> Advice {
     Advice {
         rank: Rank::Person,
         who: Who::Person,
@@ -96,7 +96,9 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         Sort::Failed if let Some(hook) = hook => person(format!(
             "remove the cause, in {place} if it is there; {hook} is called again when {named}, or something that it refers to, changes"
         )),
-        Sort::Failed if is_reconciler(object) => about_reconciler(object, &place),
+        Sort::Failed | Sort::Retried { .. } if is_reconciler(object) => {
+            about_reconciler(object, &place)
+        }
         Sort::Failed => person(format!(
             "remove the cause, in {place} if it is there; then run: landform reconcile {named}"
         )),
@@ -228,30 +230,14 @@ fn about_reconciler(object: &Value, place: &str) -> Advice {
         Some("KindTaken") => {
             format!("delete the other Reconciler, or {place}; Landform goes on by itself then")
         }
+        Some("KindNotServed" | "HoldsUnserved") => {
+            "serve a version of what the message names again: run landform edit crd/NAME and set served to true in spec.versions; Landform goes on by itself then".to_owned()
+        }
         Some("KindNotFound") => format!(
             "bring the definition of the kind that is missing, or correct {place}; Landform goes on by itself then"
         ),
         _ => format!("correct {place}; Landform goes on by itself when it changes"),
     })
-}
-
-/// What to do about an object that is waited for and can't be seen, because its kind isn't served.
-pub(super) fn about_unserved(
-    object: &ObjectRef,
-    rule: Option<String>,
-    reason: &str,
-) -> (Cause, Advice) {
-    let cause = Cause {
-        sort: Sort::Waits,
-        rule,
-        reason: "NotServed".to_owned(),
-        message: format!("{object}: {reason}"),
-    };
-    let act = format!(
-        "serve the kind {} again in its definition, or delete the definition with all objects of the kind",
-        object.kind
-    );
-    (cause, person(act))
 }
 
 /// What to do about an object whose end is waited for and that is gone already.
