@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use landform_engine::hooks::FINALIZER_PREFIX;
 
-use super::judge::{Cause, HookCall, Sort};
+use super::judge::{Cause, HookCall, Sort, text};
 use super::missing::Origin;
 use super::{Rank, Who};
 use crate::object::ObjectRef;
@@ -26,6 +26,28 @@ pub(super) struct Hook {
     pub(super) called: String,
     pub(super) timeout: String,
     pub(super) grace: String,
+}
+
+impl Hook {
+    /// The hook of a Reconciler.
+    pub(super) fn of(reconciler: &Value) -> Self {
+        let hook = &reconciler["spec"]["hook"];
+        let called = match hook["url"].as_str() {
+            Some(url) => url.to_owned(),
+            None => {
+                let words = hook["command"].as_array().into_iter().flatten();
+                let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+                format!("`{}`", words.join(" "))
+            }
+        };
+        let time = |value: &Value, default: &str| text(value).unwrap_or(default.to_owned());
+        Self {
+            reconciler: text(&reconciler["metadata"]["name"]).unwrap_or_default(),
+            called,
+            timeout: time(&reconciler["spec"]["timeout"], "30s"),
+            grace: time(&hook["grace"], "10s"),
+        }
+    }
 }
 
 impl std::fmt::Display for Hook {

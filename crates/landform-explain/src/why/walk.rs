@@ -421,24 +421,7 @@ impl Walk<'_> {
             of["kind"] == name.kind.as_str()
                 && of["group"].as_str().unwrap_or_default() == name.group()
         });
-        Ok(found.map(|found| {
-            let hook = &found["spec"]["hook"];
-            let called = match hook["url"].as_str() {
-                Some(url) => url.to_owned(),
-                None => {
-                    let words = hook["command"].as_array().into_iter().flatten();
-                    let words: Vec<&str> = words.filter_map(Value::as_str).collect();
-                    format!("`{}`", words.join(" "))
-                }
-            };
-            let time = |value: &Value, default: &str| text(value).unwrap_or(default.to_owned());
-            Hook {
-                reconciler: text(&found["metadata"]["name"]).unwrap_or_default(),
-                called,
-                timeout: time(&found["spec"]["timeout"], "30s"),
-                grace: time(&hook["grace"], "10s"),
-            }
-        }))
+        Ok(found.map(|found| Hook::of(found)))
     }
 
     /// Everything waits for something else: the engine knows what runs, and circles that no status tells of.
