@@ -37,6 +37,7 @@ mod view;
 
 pub use body::Body;
 pub use identity::{AUTHENTICATED, Identity, MASTERS};
+pub use lifecycle::UNDELETABLE;
 pub use local::LocalService;
 pub use request::query::Query;
 pub use server::{ApiServer, Config};

@@ -29,6 +29,7 @@ mod client;
 mod clock;
 mod content;
 mod context;
+pub mod custom_kinds;
 mod cycle;
 pub mod definitions;
 mod driver;

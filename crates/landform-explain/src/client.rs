@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::Client;
+use landform_engine::custom_kinds::CustomKinds;
 use landform_engine::view::Filter;
 use landform_engine::{Engine, Key};
 use parking_lot::Mutex;
@@ -283,6 +284,10 @@ impl Reader for ClientReader {
                 .map(|edge| (named(&edge["from"]), named(&edge["to"])))
                 .collect()
         })
+    }
+
+    fn custom_kinds(&self) -> BoxFuture<'_, CustomKinds> {
+        Box::pin(async move { CustomKinds::read(&self.client).await.unwrap_or_default() })
     }
 
     fn phase_since(&self, object: &ObjectRef) -> Option<String> {

@@ -2,6 +2,7 @@
 //! any cluster.
 
 use futures::future::BoxFuture;
+use landform_engine::custom_kinds::CustomKinds;
 use serde_json::Value;
 
 use crate::object::{KindRef, ObjectRef};
@@ -67,6 +68,9 @@ pub trait Reader: Send + Sync {
         &'a self,
         namespace: Option<&'a str>,
     ) -> BoxFuture<'a, Vec<(ObjectRef, ObjectRef)>>;
+
+    /// The custom kinds, with what is stored of those that aren't served; none when the API can't tell.
+    fn custom_kinds(&self) -> BoxFuture<'_, CustomKinds>;
 
     /// Since when an object has its phase, as far as somebody has watched it.
     fn phase_since(&self, object: &ObjectRef) -> Option<String> {

@@ -8,7 +8,7 @@ mod content;
 mod definitions;
 mod namespaces;
 
-pub(crate) use namespaces::UNDELETABLE;
+pub use namespaces::UNDELETABLE;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

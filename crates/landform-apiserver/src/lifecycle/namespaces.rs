@@ -15,8 +15,8 @@ use crate::verbs::write::WriteOptions;
 
 /// Present from the first start.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
-/// These stay.
-pub(crate) const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-public"];
+/// Namespaces that may not be deleted.
+pub const UNDELETABLE: [&str; 3] = ["default", "kube-system", "kube-public"];
 /// Where clients in a namespace find the server's CA.
 const CA_CONFIG_MAP: &str = "kube-root-ca.crt";
 

@@ -18,7 +18,8 @@ const LOOKED_AT: usize = 5_000;
 pub(super) fn below(state: &State, node: NodeId) -> Vec<Value> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([node]);
-    let mut stack = vec![node];
+    let mut stack = within(state, node);
+    stack.push(node);
     while let Some(node) = stack.pop() {
         if let Some(blocker) = blocker(state, node) {
             found.push(blocker);
@@ -36,6 +37,25 @@ pub(super) fn below(state: &State, node: NodeId) -> Vec<Value> {
         }
     }
     found
+}
+
+/// What is being deleted in a namespace that is, or of the kind whose definition is: it must go first.
+fn within(state: &State, node: NodeId) -> Vec<NodeId> {
+    let title = state.title(node);
+    let core = title.api_version == "v1" && title.kind == "Namespace";
+    let definition = title.kind == "CustomResourceDefinition";
+    if !(core || definition) || !state.marked.contains_key(&node) {
+        return Vec::new();
+    }
+    let inside = |other: &NodeId| {
+        if core {
+            return state.title(*other).namespace == title.name;
+        }
+        let record = state.graph.get(*other);
+        record.is_some_and(|record| state.kind(record.kind).kind.resource_name() == title.name)
+    };
+    let marked = state.marked.keys().take(LOOKED_AT);
+    marked.copied().filter(inside).collect()
 }
 
 fn blocker(state: &State, node: NodeId) -> Option<Value> {

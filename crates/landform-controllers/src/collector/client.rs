@@ -9,6 +9,8 @@ use http_body_util::BodyExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::client::Body;
+use landform_engine::custom_kinds::CustomKinds;
+pub(crate) use landform_engine::custom_kinds::{CustomKind, Partial};
 use landform_graph::owners::Uid;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -88,23 +90,6 @@ pub(crate) struct Place {
     pub(crate) name: String,
 }
 
-/// A custom kind as the server has it, and its objects when they can't be listed.
-#[derive(Debug, Deserialize)]
-pub(crate) struct CustomKind {
-    pub(crate) group: String,
-    pub(crate) version: String,
-    pub(crate) kind: String,
-    pub(crate) plural: String,
-    pub(crate) namespaced: bool,
-    pub(crate) served: bool,
-    pub(crate) unserved: Vec<Partial>,
-}
-
-#[derive(Deserialize)]
-struct CustomKinds {
-    items: Vec<CustomKind>,
-}
-
 #[derive(Deserialize)]
 struct Dependents {
     items: Vec<Place>,
@@ -115,13 +100,6 @@ struct Dependents {
 #[serde(default)]
 struct Answer {
     kind: String,
-}
-
-/// An object's metadata.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Partial {
-    #[serde(default)]
-    pub(crate) metadata: ObjectMeta,
 }
 
 /// Deletes an object, if it is the expected one; says whether it is gone already.

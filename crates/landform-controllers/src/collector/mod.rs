@@ -51,3 +51,4 @@ mod view;
 mod tests;
 
 pub use run::Collector;
+pub use view::responsible;

@@ -216,6 +216,10 @@ fn held(state: &State, fate: &Fate) -> (Vec<Value>, Vec<(String, Address)>) {
             continue;
         };
         let title = state.title(*node).to_string();
+        if subject.observed.hidden {
+            known.push(hidden(state, *node, "will stay"));
+            continue;
+        }
         match subject.observed.mark {
             Some(mark) if !mark.others.is_empty() => known.push(blocker(&title, &mark.others)),
             Some(_) => {}
@@ -223,7 +227,24 @@ fn held(state: &State, fate: &Fate) -> (Vec<Value>, Vec<(String, Address)>) {
             None => {}
         }
     }
+    let unreachable = |node: &&NodeId| {
+        let subject = state.subject(**node);
+        subject.is_some_and(|subject| subject.observed.hidden)
+    };
+    let left = BLOCKERS.saturating_sub(known.len() + unread.len());
+    let staying = fate.staying.iter().filter(unreachable).take(left);
+    known.extend(staying.map(|node| hidden(state, *node, "will keep its reference")));
     (known, unread)
+}
+
+/// An object that can't be written, since its kind isn't served.
+fn hidden(state: &State, node: NodeId, what: &str) -> Value {
+    let title = state.title(node).to_string();
+    let record = state.graph.get(node);
+    let kind = record.map(|record| state.kind(record.kind).kind.resource_name());
+    let kind = kind.unwrap_or_default();
+    let message = format!("{title} {what} until a version of {kind} is served");
+    json!({"object": title, "message": message})
 }
 
 fn blocker(title: &str, finalizers: &[String]) -> Value {

@@ -16,7 +16,7 @@ use landform_api::keys;
 use landform_api::words::counted;
 use landform_apiserver::error::{ApiError, Result};
 use landform_apiserver::{Query, View};
-use landform_engine::hooks::FINALIZER_PREFIX;
+use landform_engine::hooks::{FINALIZER, FINALIZER_PREFIX};
 use landform_graph::NodeId;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -200,6 +200,7 @@ fn described(state: &State, node: NodeId) -> Value {
         .map(|dependent| state.title(dependent.node).to_string())
         .collect();
     let blockers = blockers::below(state, node);
+    let content = content(state, node);
     let since = OffsetDateTime::from_unix_timestamp(marked.since).ok();
     let since = since.and_then(|time| time.format(&Rfc3339).ok());
     json!({
@@ -207,7 +208,7 @@ fn described(state: &State, node: NodeId) -> Value {
         "object": object(&title),
         "since": since,
         "rule": decision.rule.map(|rule| format!("{rule:?}")),
-        "message": message(&decision.waiting_on, &blockers),
+        "message": message(&decision.waiting_on, &blockers, &content),
         "finalizers": finalizers,
         "dependents": {
             "count": state.graph.dependent_count(node),
@@ -216,12 +217,14 @@ fn described(state: &State, node: NodeId) -> Value {
         },
         "blockers": blockers,
         "failure": state.queue.failure(node),
-        "namespaceContent": content(state, node),
+        "namespaceContent": content,
     })
 }
 
-fn message(waiting_on: &Waiting, blockers: &[Value]) -> String {
+fn message(waiting_on: &Waiting, blockers: &[Value], content: &[Value]) -> String {
     let mut text = match waiting_on {
+        Waiting::Nothing if !content.is_empty() => contained(content),
+        Waiting::Finalizers(names) if names.is_empty() && !content.is_empty() => contained(content),
         Waiting::Nothing => "it is about to go".to_owned(),
         Waiting::Dependents(count) => format!("it waits for {}", counted(count, "dependent")),
         Waiting::BlockingDependents(count) => {
@@ -247,12 +250,24 @@ fn message(waiting_on: &Waiting, blockers: &[Value]) -> String {
             )
         }
     };
-    if !matches!(waiting_on, Waiting::Finalizers(_))
-        && let Some(first) = blockers.first().and_then(|first| first["message"].as_str())
+    let by_others = matches!(waiting_on, Waiting::Finalizers(names) if !names.is_empty());
+    if !by_others && let Some(first) = blockers.first().and_then(|first| first["message"].as_str())
     {
         text = format!("{text}; {first}");
     }
     text
+}
+
+/// `it waits for what is in it: 4 boxes.example.com`.
+fn contained(content: &[Value]) -> String {
+    let kinds: Vec<String> = content
+        .iter()
+        .map(|kind| {
+            let resource = kind["resource"].as_str().unwrap_or_default();
+            format!("{} {resource}", kind["count"])
+        })
+        .collect();
+    format!("it waits for what is in it: {}", kinds.join(", "))
 }
 
 /// What is left in a namespace, kind by kind; nothing for other objects.
@@ -276,11 +291,13 @@ pub(super) fn content(state: &State, node: NodeId) -> Vec<Value> {
 }
 
 /// Who removes a finalizer.
-pub(super) fn responsible(finalizer: &str) -> String {
+#[must_use]
+pub fn responsible(finalizer: &str) -> String {
     match finalizer {
         keys::FINALIZER_CASCADE | keys::FINALIZER_FOREGROUND | keys::FINALIZER_ORPHAN => {
             "Landform's collector".into()
         }
+        FINALIZER => "Landform's controller of Reconcilers".into(),
         keys::FINALIZER_NAMESPACE | keys::FINALIZER_CRD => "Landform's API server".into(),
         "finalizer.landscaper.gardener.cloud" => {
             "the controller of installations, executions or deploy items".into()

@@ -25,6 +25,16 @@ async fn g12b_a_definition_that_is_served_no_more_takes_nothing_with_it() {
     world.barrier().await;
     serve(&world, false).await;
     world.left(&["child", "holder"]).await;
+    for (policy, what) in [("cascade", "stay"), ("orphan", "keep its reference")] {
+        let path = format!("{VIEW}/preview/core/ConfigMap/default/holder?policy={policy}");
+        let preview = world.read(&path).await;
+        let expected = format!("Box default/inner will {what} until a version of boxes.");
+        let message = preview["blockers"][0]["message"].as_str();
+        assert!(
+            message.is_some_and(|message| message.starts_with(&expected)),
+            "{preview:#}"
+        );
+    }
     // What owns an object that can't be reached waits for it, and says so.
     world.delete("holder", None).await;
     world.left(&["child", "holder*"]).await;

@@ -82,7 +82,9 @@ async fn a_namespace_that_ends_shows_what_is_left_in_it() {
         .until("the namespace in the view", async || {
             let one = world.get(&format!("{VIEW}/core/Namespace/-/team")).await.1;
             let content = one["namespaceContent"].to_string();
-            (content == r#"[{"count":1,"resource":"configmaps"}]"#).then_some(())
+            let message = "it waits for what is in it: 1 configmaps; ConfigMap team/held is held by x.io/hold, which the controller of x.io has to remove";
+            let told = one["message"] == message;
+            (told && content == r#"[{"count":1,"resource":"configmaps"}]"#).then_some(())
         })
         .await;
 }

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use kube::api::{Api, ListParams, Patch, PatchParams};
-use kube::core::{ApiResource, DynamicObject};
+use kube::api::ListParams;
+use kube::core::DynamicObject;
 use kube::{Client, ResourceExt as _};
 use landform_api::{GroupKind, GroupVersionKind};
 use serde::Deserialize;
@@ -29,20 +29,20 @@ use super::calls::Calls;
 use super::claims::{self, Claim};
 use super::connect::Dial;
 use super::kinds::{self, Kinds};
-use super::reconciler::{Health, HookReconciler, finalizer, without_finalizer};
+use super::letting_go;
+use super::reconciler::{Health, HookReconciler, finalizer};
 use super::spec::{GROUP, KIND, ReconcilerSpec, ReconcilerStatus, reconciler_kind};
-use super::status::{self, Standing};
+use super::status::{self, Holds, Standing};
 use crate::clock::write_time;
-use crate::context::{Context, api_of};
+use crate::context::Context;
+use crate::custom_kinds::CustomKinds;
 use crate::key::Key;
 use crate::reconciler::{Failure, Order, Outcome, Reconciler, Related};
 
 /// Holds a Reconciler until the objects of its kind are held by it no more.
-const FINALIZER: &str = "landform.dev/reconciler";
+pub const FINALIZER: &str = "landform.dev/reconciler";
 /// While a kind is missing the API is asked again after this time, besides when definitions change.
 const RECHECK: Duration = Duration::from_secs(30);
-/// So many objects are read at once when finalizers are removed.
-const PAGE: u32 = 500;
 
 /// What the controller needs of an engine.
 pub trait Registry: Send + Sync + 'static {
@@ -135,14 +135,19 @@ impl ReconcilerController {
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
         let manifest: Manifest = context.typed()?;
         let name = context.object().name_any();
-        if context.deleting() {
-            self.give_up(context, &name, &manifest.spec).await?;
-            return Ok(Outcome::Done);
-        }
         self.remember_groups(&name, &manifest.spec);
-        let standing = self.settle(context, &name, &manifest.spec).await?;
+        let standing = if context.deleting() {
+            match self.give_up(context, &name, &manifest.spec).await? {
+                Some(holds) => Standing::Holds(holds),
+                None => return Ok(Outcome::Done),
+            }
+        } else {
+            self.settle(context, &name, &manifest.spec).await?
+        };
         let outcome = match &standing {
-            Standing::KindsMissing(_) => Outcome::Recheck(RECHECK),
+            Standing::KindsMissing(_) | Standing::NotServed(_) | Standing::Holds(_) => {
+                Outcome::Recheck(RECHECK)
+            }
             Standing::Taken(by) => Outcome::Wait(format!("{KIND} {by} to let go of the kind")),
             Standing::Registered | Standing::Invalid(_) | Standing::Unreachable(_) => Outcome::Done,
         };
@@ -174,11 +179,28 @@ impl ReconcilerController {
             },
         };
         let missing = kinds.missing(spec);
+        if !missing.is_empty() {
+            return self.without(&context.client(), missing).await;
+        }
         Ok(match health.problem() {
-            _ if !missing.is_empty() => Standing::KindsMissing(missing),
             Some(problem) => Standing::Unreachable(problem),
             None => Standing::Registered,
         })
+    }
+
+    /// How a Reconciler stands whose kinds aren't all served.
+    async fn without(
+        &self,
+        client: &Client,
+        missing: Vec<GroupVersionKind>,
+    ) -> Result<Standing, Failure> {
+        let custom = CustomKinds::read(client).await?;
+        let definition = |kind: &GroupVersionKind| {
+            let found = custom.unserved(&kind.clone().into())?;
+            Some(found.definition())
+        };
+        let unserved: Option<Vec<String>> = missing.iter().map(definition).collect();
+        Ok(unserved.map_or(Standing::KindsMissing(missing), Standing::NotServed))
     }
 
     /// Who has the kind instead of this Reconciler. Lets it go when it is no longer this one's.
@@ -250,13 +272,14 @@ impl ReconcilerController {
         Ok(())
     }
 
-    /// A Reconciler is being deleted: nobody is held by it any more, and the next one may have the kind.
+    /// A Reconciler is being deleted: the next one may have the kind, and its objects are let go. Says what it holds
+    /// and can't let go of (R8): it has to stay until then, since objects come back when their kind is served again.
     async fn give_up(
         &self,
         context: &Context,
         name: &str,
         spec: &ReconcilerSpec,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Holds>, Failure> {
         let kind = spec.of.group_kind();
         let holds = self
             .state()
@@ -266,17 +289,16 @@ impl ReconcilerController {
         if holds {
             self.release(&kind).await?;
         }
-        let kinds = Kinds::discover(&context.client(), spec).await?;
-        if let Some(served) = kinds.get(&spec.of.name()) {
-            remove_finalizers(context.client(), &served.resource, &finalizer(name)).await?;
-        }
-        self.groups().remove(name);
         for claim in claims_on(context, &kind).await? {
-            if claim.name != name {
+            if claim.name != name && !claim.marked {
                 self.registry.ask(key_of(&claim.name));
             }
         }
-        Ok(())
+        let holds = letting_go::let_go(&context.client(), &kind, &finalizer(name)).await?;
+        if holds.is_none() {
+            self.groups().remove(name);
+        }
+        Ok(holds)
     }
 
     fn remember_groups(&self, name: &str, spec: &ReconcilerSpec) {
@@ -363,43 +385,4 @@ async fn claims_on(context: &Context, kind: &GroupKind) -> Result<Vec<Claim>, Fa
             marked: object.metadata.deletion_timestamp.is_some(),
         });
     Ok(claims.collect())
-}
-
-/// Removes a finalizer from all objects of a kind.
-async fn remove_finalizers(
-    client: Client,
-    resource: &ApiResource,
-    finalizer: &str,
-) -> Result<(), Failure> {
-    let all: Api<DynamicObject> = Api::all_with(client.clone(), resource);
-    let mut params = ListParams::default().limit(PAGE);
-    loop {
-        let list = all.list(&params).await?;
-        let next = list
-            .metadata
-            .continue_
-            .clone()
-            .filter(|token| !token.is_empty());
-        let held = list.items.iter();
-        let held = held.filter(|object| object.finalizers().iter().any(|held| held == finalizer));
-        for object in held {
-            let api = api_of(
-                client.clone(),
-                resource,
-                object.metadata.namespace.as_deref(),
-            );
-            let patch = Patch::Merge(without_finalizer(object, finalizer));
-            match api
-                .patch(&object.name_any(), &PatchParams::default(), &patch)
-                .await
-            {
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                other => other.map(drop)?,
-            }
-        }
-        match next {
-            Some(token) => params = params.continue_token(&token),
-            None => return Ok(()),
-        }
-    }
 }

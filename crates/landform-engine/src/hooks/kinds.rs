@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Client;
 use kube::core::ApiResource;
-use landform_api::GroupVersionKind;
+use landform_api::{GroupKind, GroupVersionKind};
 
 use super::spec::ReconcilerSpec;
 use crate::context::api_of;
@@ -117,6 +117,29 @@ async fn error_place(client: &Client, resource: &ApiResource) -> Result<ErrorPla
     Ok(version.map_or(ErrorPlace::Annotation, |version| {
         ErrorPlace::in_schema(&version["schema"]["openAPIV3Schema"])
     }))
+}
+
+/// Where the objects of a kind can be written, in whatever version.
+pub(crate) async fn any_version(
+    client: &Client,
+    kind: &GroupKind,
+) -> Result<Option<ApiResource>, kube::Error> {
+    let versions = if kind.group.is_empty() {
+        vec!["v1".to_owned()]
+    } else {
+        let groups = client.list_api_groups().await?.groups;
+        let group = groups.into_iter().find(|found| found.name == kind.group);
+        let versions = group.into_iter().flat_map(|group| group.versions);
+        versions.map(|version| version.group_version).collect()
+    };
+    for version in versions {
+        let found = served(client, &version).await?;
+        let found = found.into_iter().find(|(name, _)| name.kind == kind.kind);
+        if let Some((_, served)) = found {
+            return Ok(Some(served.resource));
+        }
+    }
+    Ok(None)
 }
 
 /// All kinds of a group in one version.

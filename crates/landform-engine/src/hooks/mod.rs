@@ -3,7 +3,7 @@
 //! In reading order: `spec.rs` and `definition.rs` are the kind; `protocol.rs` is what is said to a hook
 //! and what it answers; `references.rs`, `three_way.rs` and `decide.rs` are the pure decisions; `call.rs`
 //! with `http_hook.rs`, `connect.rs`, `command.rs` and `calls.rs` makes one call; `children.rs` reads and writes children;
-//! `reconciler.rs` puts a run together; `controller.rs` with `claims.rs`, `kinds.rs` and `status.rs`
+//! `reconciler.rs` puts a run together; `controller.rs` with `claims.rs`, `kinds.rs`, `letting_go.rs` and `status.rs`
 //! follows the Reconcilers themselves. `docs/reconcilers.md` is for those who write hooks.
 
 mod call;
@@ -17,6 +17,7 @@ pub(crate) mod decide;
 mod definition;
 mod http_hook;
 mod kinds;
+mod letting_go;
 mod protocol;
 mod reconciler;
 mod references;
@@ -25,7 +26,7 @@ mod status;
 pub mod three_way;
 
 pub use connect::Dial;
-pub use controller::{ReconcilerController, Registry};
+pub use controller::{FINALIZER, ReconcilerController, Registry};
 pub use decide::{ANNOTATION_LAST_APPLIED, LABEL_OWNER};
 pub use definition::{DEFINITION, install};
 pub(crate) use http_hook::client;

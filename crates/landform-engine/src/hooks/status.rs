@@ -11,6 +11,10 @@ pub(crate) enum Standing {
     Registered,
     /// Its hook reconciles the kind as far as it can: the API doesn't know these kinds.
     KindsMissing(Vec<GroupVersionKind>),
+    /// As above, but all of these are defined: no version of them is served.
+    NotServed(Vec<String>),
+    /// It is being deleted, and holds objects that can't be written: no version of their kind is served.
+    Holds(Holds),
     /// Its hook can't be reached.
     Unreachable(String),
     /// Another Reconciler has the kind.
@@ -19,11 +23,39 @@ pub(crate) enum Standing {
     Invalid(String),
 }
 
+/// What a Reconciler that is being deleted can't let go of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holds {
+    pub(crate) kind: String,
+    pub(crate) definition: String,
+    pub(crate) count: usize,
+    /// `default/a`.
+    pub(crate) first: String,
+}
+
+impl Holds {
+    fn message(&self) -> String {
+        let Self {
+            kind,
+            definition,
+            count,
+            first,
+        } = self;
+        let what = match count {
+            1 => format!("{kind} {first}"),
+            count => format!("{count} objects of the kind {kind} (the first is {kind} {first})"),
+        };
+        format!("it holds {what}, and no version of {definition} is served")
+    }
+}
+
 impl Standing {
     fn reason(&self) -> &'static str {
         match self {
             Self::Registered => "Registered",
             Self::KindsMissing(_) => "KindNotFound",
+            Self::NotServed(_) => "KindNotServed",
+            Self::Holds(_) => "HoldsUnserved",
             Self::Unreachable(_) => "HookUnreachable",
             Self::Taken(_) => "KindTaken",
             Self::Invalid(_) => "Invalid",
@@ -37,6 +69,10 @@ impl Standing {
                 let kinds: Vec<_> = kinds.iter().map(ToString::to_string).collect();
                 format!("the API doesn't know {}", kinds.join("; "))
             }
+            Self::NotServed(definitions) => {
+                format!("no version of {} is served", definitions.join("; "))
+            }
+            Self::Holds(holds) => holds.message(),
             Self::Taken(by) => format!("{KIND} {by} is older and has the kind"),
             Self::Unreachable(problem) | Self::Invalid(problem) => problem.clone(),
         }
@@ -89,6 +125,23 @@ mod tests {
                 "False",
                 "KindNotFound",
                 Some("the API doesn't know example.com/v1, Kind=Widget"),
+            ),
+            (
+                Standing::NotServed(vec!["boxes.t.example".into()]),
+                "False",
+                "KindNotServed",
+                Some("no version of boxes.t.example is served"),
+            ),
+            (
+                Standing::Holds(Holds {
+                    kind: "Box".into(),
+                    definition: "boxes.t.example".into(),
+                    count: 1,
+                    first: "w/a".into(),
+                }),
+                "False",
+                "HoldsUnserved",
+                Some("it holds Box w/a, and no version of boxes.t.example is served"),
             ),
             (
                 Standing::Unreachable("x".into()),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use landform_engine::hooks::FINALIZER_PREFIX;
 
-use super::judge::{Cause, HookCall, Sort};
+use super::judge::{Cause, HookCall, Sort, text};
 use super::missing::Origin;
 use super::{Rank, Who};
 use crate::object::ObjectRef;
@@ -26,6 +26,28 @@ pub(super) struct Hook {
     pub(super) called: String,
     pub(super) timeout: String,
     pub(super) grace: String,
+}
+
+impl Hook {
+    /// The hook of a Reconciler.
+    pub(super) fn of(reconciler: &Value) -> Self {
+        let hook = &reconciler["spec"]["hook"];
+        let called = match hook["url"].as_str() {
+            Some(url) => url.to_owned(),
+            None => {
+                let words = hook["command"].as_array().into_iter().flatten();
+                let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+                format!("`{}`", words.join(" "))
+            }
+        };
+        let time = |value: &Value, default: &str| text(value).unwrap_or(default.to_owned());
+        Self {
+            reconciler: text(&reconciler["metadata"]["name"]).unwrap_or_default(),
+            called,
+            timeout: time(&reconciler["spec"]["timeout"], "30s"),
+            grace: time(&hook["grace"], "10s"),
+        }
+    }
 }
 
 impl std::fmt::Display for Hook {
@@ -55,7 +77,7 @@ impl Handle {
     }
 }
 
-fn person(act: String) -> Advice {
+pub(super) fn person(act: String) -> Advice {
     Advice {
         rank: Rank::Person,
         who: Who::Person,
@@ -96,7 +118,9 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         Sort::Failed if let Some(hook) = hook => person(format!(
             "remove the cause, in {place} if it is there; {hook} is called again when {named}, or something that it refers to, changes"
         )),
-        Sort::Failed if is_reconciler(object) => about_reconciler(object, &place),
+        Sort::Failed | Sort::Retried { .. } if is_reconciler(object) => {
+            about_reconciler(object, &place)
+        }
         Sort::Failed => person(format!(
             "remove the cause, in {place} if it is there; then run: landform reconcile {named}"
         )),
@@ -228,30 +252,14 @@ fn about_reconciler(object: &Value, place: &str) -> Advice {
         Some("KindTaken") => {
             format!("delete the other Reconciler, or {place}; Landform goes on by itself then")
         }
+        Some("KindNotServed" | "HoldsUnserved") => {
+            "serve a version of what the message names again: run landform edit crd/NAME and set served to true in spec.versions; Landform goes on by itself then".to_owned()
+        }
         Some("KindNotFound") => format!(
             "bring the definition of the kind that is missing, or correct {place}; Landform goes on by itself then"
         ),
         _ => format!("correct {place}; Landform goes on by itself when it changes"),
     })
-}
-
-/// What to do about an object that is waited for and can't be seen, because its kind isn't served.
-pub(super) fn about_unserved(
-    object: &ObjectRef,
-    rule: Option<String>,
-    reason: &str,
-) -> (Cause, Advice) {
-    let cause = Cause {
-        sort: Sort::Waits,
-        rule,
-        reason: "NotServed".to_owned(),
-        message: format!("{object}: {reason}"),
-    };
-    let act = format!(
-        "serve the kind {} again in its definition, or delete the definition with all objects of the kind",
-        object.kind
-    );
-    (cause, person(act))
 }
 
 /// What to do about an object whose end is waited for and that is gone already.

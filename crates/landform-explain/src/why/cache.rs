@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landform_api::GroupKind;
+use landform_engine::custom_kinds::CustomKinds;
 use serde_json::Value;
 
 use crate::object::{KindRef, ObjectRef};
@@ -22,6 +23,7 @@ pub(super) struct Cache<'a> {
     reads: BTreeMap<Place, usize>,
     /// Whether all objects of a place are known; one that was listed in vain is not listed again.
     listed: BTreeMap<Place, bool>,
+    custom_kinds: Option<CustomKinds>,
 }
 
 impl<'a> Cache<'a> {
@@ -31,6 +33,7 @@ impl<'a> Cache<'a> {
             objects: BTreeMap::new(),
             reads: BTreeMap::new(),
             listed: BTreeMap::new(),
+            custom_kinds: None,
         }
     }
 
@@ -58,6 +61,14 @@ impl<'a> Cache<'a> {
         let found = self.reader.get(object).await?.map(Arc::new);
         self.objects.insert(key, found.clone());
         Ok(found)
+    }
+
+    /// The custom kinds, read once.
+    pub(super) async fn custom_kinds(&mut self) -> &CustomKinds {
+        if self.custom_kinds.is_none() {
+            self.custom_kinds = Some(self.reader.custom_kinds().await);
+        }
+        self.custom_kinds.get_or_insert_default()
     }
 
     /// All objects of a kind in a namespace, as far as they are worth it.

@@ -12,6 +12,7 @@ mod cache;
 mod judge;
 mod missing;
 mod told;
+mod unserved;
 mod walk;
 
 use serde::{Deserialize, Serialize};

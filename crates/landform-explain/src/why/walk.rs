@@ -11,6 +11,7 @@ use super::cache::Cache;
 use super::judge::{self, Cause, Facts, Judged, Sort, Waiting, text};
 use super::missing;
 use super::told::{nested, rank, sentence, template_name};
+use super::unserved;
 use super::{API_VERSION, Link, Rank, Root, State, Wait, Who, Why};
 use crate::object::{self, ObjectRef};
 use crate::reader::{ReadError, Reader};
@@ -97,8 +98,15 @@ impl Walk<'_> {
         let Some(name) = self.name(link) else {
             return Ok(());
         };
-        let Some(object) = self.cache.get(&name).await? else {
-            return self.missing(link, &name).await;
+        let found = match self.cache.get(&name).await {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => Err(None),
+            Err(error @ ReadError::NoSuchKind { .. }) => Err(Some(error)),
+            Err(error) => return Err(error),
+        };
+        let object = match found {
+            Ok(object) => object,
+            Err(no_kind) => return self.unseen(link, &name, no_kind).await,
         };
         let reader = self.cache.reader;
         let deleting = judge::deleting(&object);
@@ -120,6 +128,17 @@ impl Walk<'_> {
             deletion: deletion.as_ref(),
         };
         let mut judged = judge::judge(&facts);
+        if deleting {
+            let within = unserved::within(self.cache.custom_kinds().await, &object);
+            if !within.is_empty() {
+                judged.causes.retain(|cause| cause.sort != Sort::Waits);
+                // The collector may have seen some of it, before they were marked.
+                let known =
+                    |waiting: &Waiting| within.iter().any(|own| own.object == waiting.object);
+                judged.waits.retain(|waiting| !known(waiting));
+                judged.waits.extend(within);
+            }
+        }
         if judged.look_below {
             self.look_below(&name, &object, &mut judged).await?;
         }
@@ -157,12 +176,8 @@ impl Walk<'_> {
         if object.api_version.ends_with('/') {
             match self.cache.reader.kind(object.group(), &object.kind).await {
                 Ok(kind) => object.api_version = kind.api_version,
-                Err(ReadError::NoSuchKind { .. }) => {
-                    let (cause, advice) =
-                        act::about_unserved(&object, waiting.rule, &waiting.reason);
-                    self.root(link, cause, advice);
-                    return Ok(());
-                }
+                // It is found out when it is looked at whether the kind isn't served or doesn't exist.
+                Err(ReadError::NoSuchKind { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -200,6 +215,33 @@ impl Walk<'_> {
             who: advice.who,
             act: advice.act,
         });
+    }
+
+    /// An object that can't be read: its kind isn't served, its kind isn't there, or it isn't.
+    async fn unseen(
+        &mut self,
+        link: usize,
+        name: &ObjectRef,
+        no_kind: Option<ReadError>,
+    ) -> Result<(), ReadError> {
+        let custom = self.cache.custom_kinds().await;
+        let told = if let Some(stored) = unserved::find(custom, name) {
+            unserved::about(name, &stored)
+        } else {
+            match no_kind {
+                None => return self.missing(link, name).await,
+                Some(error) if link == 0 => return Err(error),
+                Some(_) => unserved::about_undefined(name),
+            }
+        };
+        let (mut cause, advice) = told;
+        let waiter = self.waiter(link);
+        cause.rule = waiter.and_then(|(_, wait)| wait.rule.clone());
+        if let Some(found) = self.links.get_mut(link) {
+            found.state.phase = Some(cause.reason.clone());
+        }
+        self.root(link, cause, advice);
+        Ok(())
     }
 
     /// An object that nobody has made: whoever exports it is to blame, or the one who waits for it.
@@ -379,24 +421,7 @@ impl Walk<'_> {
             of["kind"] == name.kind.as_str()
                 && of["group"].as_str().unwrap_or_default() == name.group()
         });
-        Ok(found.map(|found| {
-            let hook = &found["spec"]["hook"];
-            let called = match hook["url"].as_str() {
-                Some(url) => url.to_owned(),
-                None => {
-                    let words = hook["command"].as_array().into_iter().flatten();
-                    let words: Vec<&str> = words.filter_map(Value::as_str).collect();
-                    format!("`{}`", words.join(" "))
-                }
-            };
-            let time = |value: &Value, default: &str| text(value).unwrap_or(default.to_owned());
-            Hook {
-                reconciler: text(&found["metadata"]["name"]).unwrap_or_default(),
-                called,
-                timeout: time(&found["spec"]["timeout"], "30s"),
-                grace: time(&hook["grace"], "10s"),
-            }
-        }))
+        Ok(found.map(|found| Hook::of(found)))
     }
 
     /// Everything waits for something else: the engine knows what runs, and circles that no status tells of.

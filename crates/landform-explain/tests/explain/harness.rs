@@ -68,6 +68,7 @@ impl World {
     pub(crate) fn api(&self, kind: &str) -> Api<DynamicObject> {
         let (group, version, of_cluster) = match kind {
             "Secret" | "ConfigMap" | "Event" => ("", "v1", false),
+            "Namespace" => ("", "v1", true),
             "Catalog" => (catalog::GROUP, catalog::VERSION, true),
             "AppType" | "OperatorVersion" => (catalog::GROUP, catalog::VERSION, false),
             "Reconciler" => ("landform.dev", "v1alpha1", true),
@@ -177,11 +178,18 @@ impl World {
         let group = match kind {
             "AppType" | "OperatorVersion" => catalog::GROUP,
             "Toy" => "toys.example.com",
-            "ConfigMap" => "core",
+            "ConfigMap" | "Namespace" => "core",
+            "Reconciler" => "landform.dev",
+            "CustomResourceDefinition" => "apiextensions.k8s.io",
             _ => landscaper::GROUP,
         };
+        let of_cluster = matches!(
+            kind,
+            "Namespace" | "Reconciler" | "CustomResourceDefinition"
+        );
+        let namespace = if of_cluster { "-" } else { "default" };
         let answer = self
-            .view(&format!("why/{group}/{kind}/default/{name}"))
+            .view(&format!("why/{group}/{kind}/{namespace}/{name}"))
             .await;
         serde_json::from_value(answer).unwrap()
     }

@@ -10,4 +10,5 @@ mod deployer;
 mod harness;
 mod reads;
 mod trouble;
+mod unserved;
 mod views;

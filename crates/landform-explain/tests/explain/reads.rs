@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use landform_api::landscaper;
+use landform_engine::custom_kinds::CustomKinds;
 use landform_explain::object::{KindRef, ObjectRef};
 use landform_explain::reader::{Listed, ReadError, Reader};
 use landform_explain::{ClientReader, explain, render};
@@ -32,6 +33,10 @@ impl Reader for Counting {
         kind: &'a str,
     ) -> BoxFuture<'a, Result<KindRef, ReadError>> {
         self.reader.kind(group, kind)
+    }
+
+    fn custom_kinds(&self) -> BoxFuture<'_, CustomKinds> {
+        self.one().custom_kinds()
     }
 
     fn get<'a>(&'a self, object: &'a ObjectRef) -> BoxFuture<'a, Result<Option<Value>, ReadError>> {

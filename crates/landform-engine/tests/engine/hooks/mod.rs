@@ -11,3 +11,4 @@ mod server;
 mod specs;
 mod stage;
 mod told;
+mod unserved;

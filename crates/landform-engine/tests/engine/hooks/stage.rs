@@ -28,9 +28,19 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) async fn new() -> Self {
         let world = World::new().await;
+        hooks::install(&world.client).await.unwrap();
+        Self::on(world)
+    }
+
+    /// The same world with another engine, as after a restart.
+    pub(crate) async fn restarted(self) -> Self {
+        self.engine.stop(Duration::ZERO).await;
+        Self::on(self.world)
+    }
+
+    fn on(world: World) -> Self {
         let (sender, ends) = mpsc::unbounded_channel();
         let (cancelled, cancellations) = mpsc::unbounded_channel();
-        hooks::install(&world.client).await.unwrap();
         let engine = Engine::builder(world.client.clone())
             .hooks()
             .observer(Arc::new(move |entry: &TraceEntry| {
@@ -63,6 +73,25 @@ impl Stage {
     pub(crate) fn reconcilers(&self) -> Api<DynamicObject> {
         let kind = KubeKind::gvk("landform.dev", "v1alpha1", "Reconciler");
         Api::all_with(self.world.client.clone(), &ApiResource::from_gvk(&kind))
+    }
+
+    /// Has the versions of toys served that are listed, and no others.
+    pub(crate) async fn serve_toys(&self, versions: &[&str]) {
+        let kind = KubeKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let definitions: Api<DynamicObject> =
+            Api::all_with(self.world.client.clone(), &ApiResource::from_gvk(&kind));
+        let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        let versions: Vec<Value> = ["v1", "v2"]
+            .map(|name| {
+                json!({
+                    "name": name, "served": versions.contains(&name), "storage": name == "v1",
+                    "subresources": {"status": {}}, "schema": schema,
+                })
+            })
+            .to_vec();
+        let patch = json!({"spec": {"versions": versions}});
+        self.patch(&definitions, &format!("toys.{GROUP}"), patch)
+            .await;
     }
 
     pub(crate) async fn try_reconciler(&self, name: &str, spec: Value) -> Result<(), kube::Error> {

@@ -332,6 +332,9 @@ fn plain_waits(status: &Value) -> Vec<Cause> {
 
 /// What is left to say of an object that is not where it should be, and doesn't say why.
 fn untold(facts: &Facts<'_>) -> Cause {
+    if let Some(cause) = by_conditions(facts.object) {
+        return cause;
+    }
     let idle = facts.engine.filter(|engine| engine["state"] == "Idle");
     let Some(engine) = idle else {
         let message = "it has not been looked at since it changed";
@@ -346,6 +349,23 @@ fn untold(facts: &Facts<'_>) -> Cause {
     }
     let message = "it was looked at, and says neither what it waits for nor what is wrong";
     cause(Sort::Silent, "Silent", message)
+}
+
+/// What the API server says of a namespace or definition that is being deleted and not empty yet.
+fn by_conditions(object: &Value) -> Option<Cause> {
+    if !deleting(object) {
+        return None;
+    }
+    let conditions = object["status"]["conditions"].as_array()?.iter();
+    let tells = |condition: &&Value| {
+        let name = condition["type"].as_str().unwrap_or_default();
+        let told = name.starts_with("Namespace") || name == "Terminating";
+        told && condition["status"] == "True"
+    };
+    let told = conditions.filter(tells);
+    let messages: Vec<String> = told.filter_map(|told| text(&told["message"])).collect();
+    let message = messages.join("; ");
+    (!message.is_empty()).then(|| cause(Sort::Waits, "NotEmpty", &message))
 }
 
 /// An error that is the object's own, or that of a nested object.

@@ -1,7 +1,7 @@
 //! What the collector and the engine say of an object.
 
 use landform_api::{catalog, project};
-use landform_engine::hooks::FINALIZER_PREFIX;
+use landform_engine::hooks::{self, FINALIZER_PREFIX};
 use serde_json::Value;
 
 use super::{
@@ -93,6 +93,7 @@ fn held_by(facts: &Facts<'_>, name: &str, responsible: &str, judged: &mut Judged
             landform_api::landscaper::keys::FINALIZER
                 | catalog::keys::FINALIZER
                 | project::FINALIZER
+                | hooks::FINALIZER
         );
     if landforms {
         return;
