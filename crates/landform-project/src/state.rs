@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::decide::Live;
 use crate::object::ObjectId;
+use crate::order::is_definition;
 use crate::reader::Reader;
 use crate::reconciler::LiveKinds;
 use crate::watch::Watch;
@@ -80,6 +81,8 @@ impl Memory {
         let awaited = self.awaited.get(id);
         let awaited = awaited.is_some_and(|awaited| awaited.is_empty() || awaited == uid);
         let known = self.live.get(id).is_some_and(|live| live.uid == uid);
+        // What goes with a definition whose kind isn't served goes unseen.
+        self.complete &= !(self.lacks_kinds && is_definition(id));
         if known {
             self.live.remove(id);
             self.said.remove(id);
@@ -97,6 +100,17 @@ impl Memory {
         let lacks = self.lacks(kind, there);
         self.complete &= !lacks;
         lacks
+    }
+
+    /// Whether the project has objects of a kind.
+    pub(crate) fn has_kind(&self, group: &str, kind: &str) -> bool {
+        let first = ObjectId {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            ..ObjectId::default()
+        };
+        let next = self.live.range(first..).next();
+        next.is_some_and(|(id, _)| id.group == group && id.kind == kind)
     }
 
     /// Whether an object that is noted is not among these.
