@@ -204,12 +204,15 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
         absent(observed)
     };
     for id in vanished {
-        if let Some(stays) = stays(observed, vanished, &absent, id) {
+        let stays = stays(observed, &absent, id);
+        let since = observed.missed.get(id).copied().unwrap_or(now);
+        if !matches!(stays, Some(Stays::Unserved(_))) {
+            decision.missed.insert(id.clone(), since);
+        }
+        if let Some(stays) = stays {
             decision.stays.insert(id.clone(), stays);
             continue;
         }
-        let since = observed.missed.get(id).copied().unwrap_or(now);
-        decision.missed.insert(id.clone(), since);
         let sure_at = since.saturating_add(observed.grace_ms);
         if sure_at > now {
             decision.missing.insert(id.clone(), sure_at);
@@ -262,7 +265,6 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
 /// Why an object that has vanished isn't deleted, however long it is missing.
 fn stays(
     observed: &Observed<'_>,
-    vanished: &BTreeSet<ObjectId>,
     absent: &BTreeMap<Named<'_>, &ObjectId>,
     id: &ObjectId,
 ) -> Option<Stays> {
@@ -274,14 +276,9 @@ fn stays(
         return Some(Stays::Unserved(unserved.definition.clone()));
     }
     if is_namespace(id) {
-        // Those that vanished, too, are gone before it has its turn.
-        let mut inside = observed.live.iter().filter(|(inside, live)| {
-            let remains = live.unserved.is_some() || !vanished.contains(inside);
-            inside.namespace.as_ref() == Some(&id.name) && remains && !live.deleting
-        });
-        return inside
-            .next()
-            .map(|(inside, _)| Stays::Occupied(inside.clone()));
+        let mut inside = observed.live.keys();
+        let inside = inside.find(|inside| inside.namespace.as_ref() == Some(&id.name));
+        return inside.map(|inside| Stays::Occupied(inside.clone()));
     }
     let moved = absent.get(&named(id))?;
     Some(Stays::Moving((*moved).clone()))

@@ -1,5 +1,6 @@
 //! What a sync of a directory would do, without doing it: for `landform plan`.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::leaving;
 use crate::live;
 use crate::namespaces;
 use crate::object::ObjectId;
+use crate::order::rank;
 use crate::reader::{ReadProblem, Reader};
 use crate::resolve::{self, resolve};
 
@@ -141,6 +143,8 @@ pub async fn preview(
             None => deletions.push((version(&id), id)),
         }
     }
+    // In the order in which they go.
+    deletions.sort_by_key(|(_, id)| Reverse(rank(id)));
     let going = deletions.iter().map(|(_, id)| id);
     let taken = leaving::taken(client, &kinds, going, project).await?;
     Ok(Preview {

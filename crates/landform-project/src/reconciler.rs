@@ -156,10 +156,10 @@ impl ProjectReconciler {
     ) -> Result<Outcome, Failure> {
         let (client, name) = (context.client(), context.object().name_any());
         let content = content(context.object());
-        let before = self.observe(context, state, content).await?;
+        let mut before = self.observe(context, state, content).await?;
         let find = || self.shared.kinds.find(&client, resolve::kinds(reading));
         let mut served = find().await.map_err(failure)?;
-        let live_kinds = state.memory.lock().kinds.clone();
+        let mut live_kinds = state.memory.lock().kinds.clone();
         let homes = |id: &ObjectId| before.get(id).map(|live| live.file.clone());
         let mut resolved = resolve(&name, reading, &served, &homes);
         let mut report = Report::default();
@@ -186,6 +186,14 @@ impl ProjectReconciler {
             }
             served = find().await.map_err(failure)?;
             resolved = resolve(&name, reading, &served, &homes);
+        }
+        if is_outdated(&before, &served) {
+            // What could not be seen can be now: it may be what is wanted under another name.
+            before = self.observe(context, state, content).await?;
+            let homes = |id: &ObjectId| before.get(id).map(|live| live.file.clone());
+            resolved = resolve(&name, reading, &served, &homes);
+            early.clear();
+            live_kinds = state.memory.lock().kinds.clone();
         }
         // What was applied just now is known from memory; all else as it was read.
         let mut live = state.memory.lock().live.clone();
@@ -425,6 +433,21 @@ impl ProjectReconciler {
     }
 }
 
+/// Whether objects were read as if their kinds weren't served, and they are.
+fn is_outdated(
+    live: &BTreeMap<ObjectId, Live>,
+    served: &BTreeMap<GroupVersionKind, Served>,
+) -> bool {
+    let served: BTreeSet<GroupKind> = served.keys().cloned().map(Into::into).collect();
+    let mut unserved = live.iter().filter(|(_, live)| live.unserved.is_some());
+    unserved.any(|(id, _)| {
+        served.contains(&GroupKind {
+            group: id.group.clone(),
+            kind: id.kind.clone(),
+        })
+    })
+}
+
 /// Whether an object is in its new place by now, so that the one in the old place can go.
 fn has_arrived(decision: &Decision, live: &BTreeMap<ObjectId, Live>) -> bool {
     decision.stays.values().any(|stays| match stays {
@@ -488,12 +511,9 @@ impl Reconciler for ProjectReconciler {
             shared.kinds.forget();
             let (group, kind) = defined(&definition.data);
             let states = shared.states.lock();
-            let concerned = states.iter().filter(|(_, state)| {
-                let mut memory = state.memory.lock();
-                let concerned = memory.lacks_kinds || memory.has_kind(&group, &kind);
-                memory.complete &= !concerned;
-                concerned
-            });
+            let concerned = states
+                .iter()
+                .filter(|(_, state)| state.memory.lock().kind_changed(&group, &kind));
             concerned.map(|(name, _)| (None, name.clone())).collect()
         });
         vec![related.when_moved(content_of_spec)]

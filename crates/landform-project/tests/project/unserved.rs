@@ -238,7 +238,8 @@ async fn g12b_a_project_that_is_deleted_waits_for_objects_that_it_never_saw() {
             .patch("a", &Default::default(), &patch)
             .await
             .unwrap();
-        set_served(&world, false).await;
+        world.write("crd.json", &definition_of(false).to_string());
+        is_served(&world, false).await;
         if restart {
             world.restart().await;
         }
