@@ -305,7 +305,7 @@ fn note(report: &mut Report, id: &ObjectId, wanted: &Wanted, error: ApplyError) 
     match error {
         ApplyError::Transient(message) => report.transient = Some(format!("{id}: {message}")),
         ApplyError::Gone(_) | ApplyError::NotServed => {
-            report.transient = Some(format!("{id}: {error}"))
+            report.transient = Some(format!("{id}: {error}"));
         }
         ApplyError::Deleting(_) => {
             report.waiting.insert(id.clone());

@@ -123,10 +123,7 @@ pub async fn preview(
     let mut deletions = Vec::new();
     let mut kept = Vec::new();
     // What a plan shows is what comes in the end, when what is in the way has gone or is served again.
-    let later = decision
-        .stays
-        .into_iter()
-        .map(|(id, _)| (id, String::new()));
+    let later = decision.stays.into_keys().map(|id| (id, String::new()));
     for (id, _) in decision
         .deletions
         .into_iter()

@@ -170,8 +170,7 @@ fn definition_in(reading: &Reading, wanted: &GroupVersionKind) -> Option<Project
         column: found.column,
         excerpt: found.excerpt.clone(),
         message: format!(
-            "the kind {kind} of {}/{version} isn't served, so that its objects are left as they are: set served: true for {version}",
-            group
+            "the kind {kind} of {group}/{version} isn't served, so that its objects are left as they are: set served: true for {version}"
         ),
     })
 }
