@@ -204,8 +204,8 @@ impl Acting<'_> {
             match deleted? {
                 Ok(None) => report.deleted += 1,
                 Ok(Some(why)) => drop(report.kept.insert(id, why)),
-                Err(ApplyError::Transient(message)) => {
-                    report.transient = Some(format!("{id} can't be deleted: {message}"));
+                Err(error @ (ApplyError::Transient(_) | ApplyError::NotServed)) => {
+                    report.transient = Some(format!("{id} can't be deleted: {error}"));
                 }
                 Err(error) => {
                     let file = self
@@ -304,7 +304,9 @@ impl Acting<'_> {
 fn note(report: &mut Report, id: &ObjectId, wanted: &Wanted, error: ApplyError) {
     match error {
         ApplyError::Transient(message) => report.transient = Some(format!("{id}: {message}")),
-        ApplyError::Gone(_) => report.transient = Some(format!("{id}: {error}")),
+        ApplyError::Gone(_) | ApplyError::NotServed => {
+            report.transient = Some(format!("{id}: {error}"));
+        }
         ApplyError::Deleting(_) => {
             report.waiting.insert(id.clone());
         }

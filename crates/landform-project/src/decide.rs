@@ -13,8 +13,9 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::apply::{Difference, difference};
+use crate::namespaces::is_namespace;
 use crate::object::{ObjectId, Wanted};
-use crate::order::{Departures, rank};
+use crate::order::{Departures, definition, rank};
 use crate::renames;
 
 /// In a project with this many objects or more, deleting more than half of them needs consent.
@@ -35,6 +36,28 @@ pub struct Live {
     pub former: Option<String>,
     /// The object itself, when it was just read.
     pub object: Option<Arc<Value>>,
+    /// That its kind isn't served, if so: then nothing can be done with it.
+    pub unserved: Option<Unserved>,
+}
+
+/// Of an object whose kind isn't served.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unserved {
+    /// The name of the definition.
+    pub definition: String,
+    /// Whether it has finalizers.
+    pub held: bool,
+}
+
+/// Why an object that is wanted no more stays for now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// Its kind isn't served (G12b); this is the definition.
+    Unserved(String),
+    /// A namespace in which this object of the project is (R15).
+    Occupied(ObjectId),
+    /// It is wanted in another namespace, and is not there yet (R15).
+    Moving(ObjectId),
 }
 
 /// Everything that the decision may see.
@@ -82,6 +105,8 @@ pub struct Decision {
     pub missed: BTreeMap<ObjectId, u64>,
     /// Objects that are missing and kept for now, with the time until which they are kept (R15b).
     pub missing: BTreeMap<ObjectId, u64>,
+    /// Objects that are wanted no more and stay for now, for another reason than time.
+    pub stays: BTreeMap<ObjectId, Stays>,
     /// When the first of these times is over.
     pub look_again_at: Option<u64>,
 }
@@ -140,6 +165,9 @@ fn apply(observed: &Observed<'_>, unchanged: &BTreeSet<&ObjectId>, decision: &mu
             decision.applies.push(id.clone());
             continue;
         };
+        if live.unserved.is_some() {
+            continue;
+        }
         if live.deleting {
             decision.waiting.push(id.clone());
             continue;
@@ -170,9 +198,21 @@ fn apply(observed: &Observed<'_>, unchanged: &BTreeSet<&ObjectId>, decision: &mu
 fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut Decision) {
     let now = observed.now_ms;
     let mut believed: Vec<(ObjectId, String)> = Vec::new();
+    let absent = if vanished.is_empty() {
+        BTreeMap::new()
+    } else {
+        absent(observed)
+    };
     for id in vanished {
+        let stays = stays(observed, &absent, id);
         let since = observed.missed.get(id).copied().unwrap_or(now);
-        decision.missed.insert(id.clone(), since);
+        if !matches!(stays, Some(Stays::Unserved(_))) {
+            decision.missed.insert(id.clone(), since);
+        }
+        if let Some(stays) = stays {
+            decision.stays.insert(id.clone(), stays);
+            continue;
+        }
         let sure_at = since.saturating_add(observed.grace_ms);
         if sure_at > now {
             decision.missing.insert(id.clone(), sure_at);
@@ -208,6 +248,11 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
     let leaving = observed.live.iter();
     let leaving = leaving.filter(|(id, live)| live.deleting && !observed.wanted.contains_key(id));
     let leaving = leaving.map(|(id, _)| id);
+    let leaves = |id: &ObjectId| vanished.contains(id);
+    let unserved = observed.live.iter().filter(|(id, live)| {
+        live.unserved.is_some() && vanished.contains(id) && !goes_with_definition(live, leaves)
+    });
+    let leaving = leaving.chain(unserved.map(|(id, _)| id));
     let first = leaving.chain(believed.iter().map(|(id, _)| id));
     let first = first.map(|id| order.turn(id)).max();
     let (now, later) = believed
@@ -215,6 +260,48 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
         .partition(|(id, _)| Some(order.turn(id)) == first);
     decision.deletions = now;
     decision.deletions_later = later;
+}
+
+/// Why an object that has vanished isn't deleted, however long it is missing.
+fn stays(
+    observed: &Observed<'_>,
+    absent: &BTreeMap<Named<'_>, &ObjectId>,
+    id: &ObjectId,
+) -> Option<Stays> {
+    if let Some(unserved) = observed
+        .live
+        .get(id)
+        .and_then(|live| live.unserved.as_ref())
+    {
+        return Some(Stays::Unserved(unserved.definition.clone()));
+    }
+    if is_namespace(id) {
+        let mut inside = observed.live.keys();
+        let inside = inside.find(|inside| inside.namespace.as_ref() == Some(&id.name));
+        return inside.map(|inside| Stays::Occupied(inside.clone()));
+    }
+    let moved = absent.get(&named(id))?;
+    Some(Stays::Moving((*moved).clone()))
+}
+
+/// Group, kind and name: what stays the same when an object moves to another namespace.
+type Named<'a> = (&'a str, &'a str, &'a str);
+
+fn named(id: &ObjectId) -> Named<'_> {
+    (&id.group, &id.kind, &id.name)
+}
+
+/// Objects that are wanted and not there.
+fn absent<'a>(observed: &Observed<'a>) -> BTreeMap<Named<'a>, &'a ObjectId> {
+    let wanted = observed.wanted.keys();
+    let absent = wanted.filter(|id| observed.live.get(id).is_none_or(|live| live.deleting));
+    absent.map(|id| (named(id), id)).collect()
+}
+
+/// Whether an object whose kind isn't served goes with its definition: nothing holds it, and that one goes.
+pub(crate) fn goes_with_definition(live: &Live, leaves: impl Fn(&ObjectId) -> bool) -> bool {
+    let unserved = live.unserved.as_ref().filter(|unserved| !unserved.held);
+    unserved.is_some_and(|unserved| leaves(&definition(&unserved.definition)))
 }
 
 /// The order of deletions, from all that is known of Reconcilers: one that is deleted is in no file any more.

@@ -3,13 +3,15 @@
 //! In reading order: `scan` walks a directory, `settings` reads its `landform.yaml` and `settling` says which settings hold, `parse` reads one file,
 //! `reader` puts these together and remembers what hasn't changed; `object` and `resolve` say which objects
 //! the files want; `decide` with `renames` says what must be done, `preview` for those who only ask; `apply` does it to one object, on any Kubernetes API;
-//! `order` says what comes before what; `reconciler` with `act` puts a run together; `watch` wakes it when somebody saves a file.
+//! `order` says what comes before what; `reconciler` with `act` puts a run together; `hidden` knows what no list has, `leaving` shows what goes with a project; `watch` wakes it when somebody saves a file.
 
 mod act;
 pub mod apply;
 mod blueprint;
 pub mod decide;
+mod hidden;
 mod ignore;
+mod leaving;
 mod live;
 mod namespaces;
 mod object;
@@ -30,7 +32,7 @@ mod state;
 mod status;
 mod watch;
 
-pub use namespaces::why_kept as why_namespace_is_kept;
+pub use leaving::{Leaving, leaving};
 pub use object::{ObjectId, Source, Wanted};
 pub use preview::{Preview, PreviewError, preview};
 pub use projects::Projects;

@@ -11,7 +11,8 @@ use landform_api::project::{ANNOTATION_FILE, LABEL_PROJECT};
 use serde_json::{Value, json};
 
 use crate::apply::{ApplyError, Kinds, Served};
-use crate::decide::Live;
+use crate::decide::{Live, Unserved};
+use crate::hidden::{Hidden, Known, discover};
 use crate::object::ObjectId;
 
 /// At most this many kinds are listed at once.
@@ -25,16 +26,41 @@ pub(crate) async fn list(
     kinds: &Kinds,
     project: &str,
 ) -> Result<BTreeMap<ObjectId, Live>, ApplyError> {
-    let served = kinds.all(client).await?.into_iter();
+    let Known { served, hidden } = discover(client, kinds).await?;
     // Events are about objects, and tell of labels that they were copied from.
-    let served = served.filter(|served| served.listed && served.kind.kind != "Event");
+    let served = served
+        .into_iter()
+        .filter(|served| served.listed && served.kind.kind != "Event");
     let lists: Vec<_> = served
         .map(|served| list_kind(client, served, project))
         .collect();
     let lists = stream::iter(lists)
         .buffer_unordered(AT_ONCE)
         .try_collect::<Vec<_>>();
-    Ok(lists.await?.into_iter().flatten().collect())
+    let mut found: BTreeMap<_, _> = lists.await?.into_iter().flatten().collect();
+    let hidden = hidden
+        .into_iter()
+        .filter(|hidden| hidden.project() == Some(project));
+    found.extend(hidden.filter_map(unserved));
+    Ok(found)
+}
+
+/// One of the project whose kind isn't served.
+fn unserved(hidden: Hidden) -> Option<(ObjectId, Live)> {
+    let held = hidden.metadata["finalizers"]
+        .as_array()
+        .is_some_and(|held| !held.is_empty());
+    let unserved = Unserved {
+        definition: format!("{}.{}", hidden.kind.plural, hidden.kind.kind.group),
+        held,
+    };
+    let (id, live) = ours(&hidden.kind, json!({"metadata": hidden.metadata}))?;
+    let live = Live {
+        object: None,
+        unserved: Some(unserved),
+        ..live
+    };
+    Some((id, live))
 }
 
 async fn list_kind(
@@ -54,8 +80,9 @@ async fn list_kind(
         let request = request.map_err(|error| ApplyError::Transient(error.to_string()))?;
         let mut page: Value = match client.request(request).await {
             Ok(page) => page,
-            // The kind has gone meanwhile, or it may not be read here: then none of it can be ours.
-            Err(kube::Error::Api(status)) if matches!(status.code, 403..=405) => return Ok(found),
+            // It may not be read here: then none of it can be ours.
+            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 405) => return Ok(found),
+            Err(kube::Error::Api(status)) if status.code == 404 => return Err(changing(&served)),
             Err(error) => return Err(error.into()),
         };
         let items = page["items"].as_array_mut().map(std::mem::take);
@@ -102,25 +129,17 @@ impl Live {
                 .and_then(|note| former_name(note, uid))
                 .map(ToOwned::to_owned),
             object: None,
+            unserved: None,
         }
     }
 }
 
-/// Whether an object is there though its kind isn't served, so that no list has it. An API without an index of uids
-/// has no such objects as far as anybody can tell.
-pub(crate) async fn is_hidden(client: &Client, uid: &str) -> Result<bool, ApplyError> {
-    if uid.is_empty() {
-        return Ok(false);
-    }
-    let request = Request::get(format!("/apis/landform.dev/v1alpha1/uids/{uid}"));
-    let request = request
-        .body(Vec::new())
-        .map_err(|error| ApplyError::Transient(error.to_string()))?;
-    match client.request::<Value>(request).await {
-        Ok(found) => Ok(found["exists"] == true && found["served"] == false),
-        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+/// A kind was there a moment ago: whether its objects still are isn't known.
+pub(crate) fn changing(served: &Served) -> ApplyError {
+    ApplyError::Transient(format!(
+        "the kind {} changes at the moment",
+        served.kind.kind
+    ))
 }
 
 /// A token as part of a URL.

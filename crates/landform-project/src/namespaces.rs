@@ -8,6 +8,8 @@ use landform_api::project::{ANNOTATION_ADOPTED, LABEL_PROJECT};
 use serde_json::Value;
 
 use crate::apply::{self, ApplyError, Kinds, Served};
+use crate::hidden::{Hidden, Known, discover};
+use crate::live::changing;
 use crate::object::ObjectId;
 
 /// At most this many objects of others are looked for.
@@ -24,13 +26,14 @@ pub(crate) fn is_namespace(id: &ObjectId) -> bool {
 ///
 /// # Errors
 /// What the API answers.
-pub async fn why_kept(
+pub(crate) async fn why_kept(
     client: &Client,
     kinds: &Kinds,
     namespace: &str,
     project: &str,
 ) -> Result<Option<String>, ApplyError> {
-    let all = kinds.all(client).await?;
+    let known = discover(client, kinds).await?;
+    let all = &known.served;
     let id = ObjectId {
         kind: "Namespace".to_owned(),
         name: namespace.to_owned(),
@@ -49,7 +52,7 @@ pub async fn why_kept(
     let foreign = if adopted {
         Vec::new()
     } else {
-        foreign(client, &all, namespace, project).await?
+        foreign(client, &known, namespace, project).await?
     };
     Ok(decide(namespace, adopted, &foreign))
 }
@@ -76,10 +79,11 @@ fn decide(namespace: &str, adopted: bool, foreign: &[ObjectId]) -> Option<String
 /// something in the namespace, with which they go or stay.
 async fn foreign(
     client: &Client,
-    all: &[Served],
+    known: &Known,
     namespace: &str,
     project: &str,
 ) -> Result<Vec<ObjectId>, ApplyError> {
+    let all = &known.served;
     let of_cluster: BTreeSet<(&str, &str)> = all
         .iter()
         .filter(|served| !served.namespaced)
@@ -90,7 +94,13 @@ async fn foreign(
             && served.listed
             && !matches!(served.kind.kind.as_str(), "Event" | "Lease")
     });
-    let mut found = Vec::new();
+    let hidden = known.hidden.iter();
+    let hidden = hidden.filter(|hidden| hidden.project() != Some(project));
+    let hidden = hidden.filter(|hidden| !is_owned(&hidden.metadata, &of_cluster));
+    let hidden = hidden
+        .map(Hidden::id)
+        .filter(|id| id.namespace.as_deref() == Some(namespace));
+    let mut found: Vec<_> = hidden.take(FOREIGN_MAX).collect();
     for served in listed {
         let mut token = String::new();
         loop {
@@ -101,12 +111,15 @@ async fn foreign(
             let request = request.map_err(|error| ApplyError::Transient(error.to_string()))?;
             let page: Value = match client.request(request).await {
                 Ok(page) => page,
-                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 405) => break,
+                Err(kube::Error::Api(status)) if status.code == 405 => break,
+                Err(kube::Error::Api(status)) if status.code == 404 => {
+                    return Err(changing(served));
+                }
                 Err(error) => return Err(error.into()),
             };
             for object in page["items"].as_array().into_iter().flatten() {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                if !is_of_the_api(served, name) && !is_owned(object, &of_cluster) {
+                if !is_of_the_api(served, name) && !is_owned(&object["metadata"], &of_cluster) {
                     let kind = served.kind.clone().into();
                     found.push(ObjectId::of(&kind, namespace, name));
                 }
@@ -132,8 +145,8 @@ fn is_of_the_api(served: &Served, name: &str) -> bool {
 }
 
 /// Whether an object has an owner that must be in its namespace.
-fn is_owned(object: &Value, of_cluster: &BTreeSet<(&str, &str)>) -> bool {
-    let owners = object["metadata"]["ownerReferences"].as_array();
+fn is_owned(metadata: &Value, of_cluster: &BTreeSet<(&str, &str)>) -> bool {
+    let owners = metadata["ownerReferences"].as_array();
     owners.into_iter().flatten().any(|owner| {
         let api_version = owner["apiVersion"].as_str().unwrap_or_default();
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
@@ -180,12 +193,7 @@ mod tests {
     #[test]
     fn r15_what_is_owned_in_the_namespace_goes_with_its_owner() {
         let of_cluster = BTreeSet::from([("", "Namespace")]);
-        let owned = |owners: Value| {
-            is_owned(
-                &json!({"metadata": {"ownerReferences": owners}}),
-                &of_cluster,
-            )
-        };
+        let owned = |owners: Value| is_owned(&json!({"ownerReferences": owners}), &of_cluster);
         assert!(owned(
             json!([{"apiVersion": "example.com/v1", "kind": "Toy", "name": "t"}])
         ));

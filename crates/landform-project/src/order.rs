@@ -13,7 +13,7 @@ use crate::object::ObjectId;
 pub fn rank(id: &ObjectId) -> u8 {
     match (id.group.as_str(), id.kind.as_str()) {
         ("", "Namespace") => 0,
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => 1,
+        DEFINITION => 1,
         ("", "ConfigMap" | "Secret" | "ServiceAccount") | ("rbac.authorization.k8s.io", _) => 2,
         (landscaper::GROUP, "Target" | "DataObject" | "Context") => 2,
         (catalog::GROUP, "Catalog") => 2,
@@ -22,25 +22,56 @@ pub fn rank(id: &ObjectId) -> u8 {
     }
 }
 
+const DEFINITION: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinition");
+
+/// A definition of this name.
+pub(crate) fn definition(name: &str) -> ObjectId {
+    ObjectId {
+        group: DEFINITION.0.to_owned(),
+        kind: DEFINITION.1.to_owned(),
+        name: name.to_owned(),
+        namespace: None,
+    }
+}
+
+/// Whether an object is a definition.
+pub(crate) fn is_definition(id: &ObjectId) -> bool {
+    (id.group.as_str(), id.kind.as_str()) == DEFINITION
+}
+
+/// The group and the kind that a definition defines.
+pub(crate) fn defined(definition: &Value) -> (String, String) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = &definition["spec"];
+    (text(&spec["group"]), text(&spec["names"]["kind"]))
+}
+
 /// The order in which a project's objects are deleted. Those that its own Reconcilers reconcile go before all
-/// others: what serves the hook may be any of these, and nothing tells which.
+/// others: what serves the hook may be any of these, and nothing tells which. Their definitions follow at once:
+/// the objects of others go with these, and the hook is there for them, too.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {
     reconciled: BTreeSet<(String, String)>,
+    /// The definitions of these kinds.
+    definitions: BTreeSet<ObjectId>,
 }
 
 impl Departures {
     /// The order among objects, of which some may be Reconcilers.
-    pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a ObjectId, &'a Value)>) -> Self {
+    pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a ObjectId, &'a Value)> + Clone) -> Self {
         let kind = reconciler_kind();
+        let definitions = objects.clone().filter(|(id, _)| is_definition(id));
         let reconcilers = objects.filter(|(id, _)| id.group == kind.group && id.kind == kind.kind);
         let reconciled = reconcilers.filter_map(|(_, reconciler)| {
             let of = &reconciler["spec"]["for"];
             let group = of["group"].as_str().unwrap_or_default();
             Some((group.to_owned(), of["kind"].as_str()?.to_owned()))
         });
+        let reconciled: BTreeSet<_> = reconciled.collect();
+        let definitions = definitions.filter(|(_, found)| reconciled.contains(&defined(found)));
         Self {
-            reconciled: reconciled.collect(),
+            definitions: definitions.map(|(id, _)| id.clone()).collect(),
+            reconciled,
         }
     }
 
@@ -51,6 +82,9 @@ impl Departures {
             .contains(&(id.group.clone(), id.kind.clone()))
         {
             return u8::MAX;
+        }
+        if self.definitions.contains(id) {
+            return u8::MAX - 1;
         }
         rank(id)
     }

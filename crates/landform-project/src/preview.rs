@@ -1,5 +1,6 @@
 //! What a sync of a directory would do, without doing it: for `landform plan`.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,9 +11,11 @@ use serde_json::{Value, json};
 
 use crate::apply::{ApplyError, Kinds};
 use crate::decide::{Observed, decide};
+use crate::leaving;
 use crate::live;
 use crate::namespaces;
 use crate::object::ObjectId;
+use crate::order::rank;
 use crate::reader::{ReadProblem, Reader};
 use crate::resolve::{self, resolve};
 
@@ -31,6 +34,8 @@ pub struct Preview {
     pub held: bool,
     /// Namespaces that stay though they are wanted no more: why.
     pub kept: Vec<String>,
+    /// What of others goes with definitions that are deleted.
+    pub taken: Vec<String>,
 }
 
 /// Why there is no preview.
@@ -117,10 +122,13 @@ pub async fn preview(
     let renames = decision.renames.iter();
     let mut deletions = Vec::new();
     let mut kept = Vec::new();
+    // What a plan shows is what comes in the end, when what is in the way has gone or is served again.
+    let later = decision.stays.into_keys().map(|id| (id, String::new()));
     for (id, _) in decision
         .deletions
         .into_iter()
         .chain(decision.deletions_later)
+        .chain(later)
     {
         let why = if namespaces::is_namespace(&id) {
             namespaces::why_kept(client, &kinds, &id.name, project).await?
@@ -132,8 +140,13 @@ pub async fn preview(
             None => deletions.push((version(&id), id)),
         }
     }
+    // In the order in which they go.
+    deletions.sort_by_key(|(_, id)| Reverse(rank(id)));
+    let going = deletions.iter().map(|(_, id)| id);
+    let taken = leaving::taken(client, &kinds, going, project).await?;
     Ok(Preview {
         objects,
+        taken,
         deletions,
         kept,
         renames: renames

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use landform_api::project::{ProjectProblem, ProjectSpec};
+use landform_api::project::{ProjectProblem, ProjectSpec, SETTINGS_FILE, SettingsSaid};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -16,7 +16,7 @@ use crate::parse::{self, Parsed};
 use crate::place;
 use crate::scan::{self, Form, Found, Limits, ScanError, Stamp, Tree};
 use crate::settings::Settings;
-use crate::settling::Settling;
+use crate::settling::{Holds, Settling};
 
 /// Clocks of file systems tick in milliseconds: a file that was written so recently may be written again without
 /// its times moving, so it is read again the next time.
@@ -48,6 +48,8 @@ pub struct Reading {
     pub settings: Settings,
     /// Until when they hold though `landform.yaml` doesn't say all of them any more.
     pub settings_until: Option<u64>,
+    /// What is remembered of the settings that are in force.
+    pub(crate) said: Option<SettingsSaid>,
     /// What each file says.
     pub files: BTreeMap<String, Arc<Parsed>>,
     /// Files and directories that are there and could not be read.
@@ -93,6 +95,9 @@ pub enum ReadProblem {
     /// The settings, and none were read before.
     #[error("the project's settings can't be read: {}", .0.first().map(|problem| problem.message.as_str()).unwrap_or_default())]
     Settings(Vec<ProjectProblem>),
+    /// The settings lack something that they said before the start, and may get it back until this time.
+    #[error("{SETTINGS_FILE} doesn't say all that it said")]
+    Unsettled(u64),
 }
 
 impl Reader {
@@ -103,6 +108,16 @@ impl Reader {
             limits,
             ..Self::default()
         }
+    }
+
+    /// What the settings said before a start.
+    pub(crate) fn remember_settings(&mut self, said: &SettingsSaid) {
+        self.settings.remember(said);
+    }
+
+    /// No object is left that stands for former settings only.
+    pub(crate) fn nothing_is_left_behind(&mut self) {
+        self.settings.nothing_is_left_behind();
     }
 
     /// Reads what has changed since the last time, at this time of day.
@@ -153,6 +168,7 @@ impl Reader {
         Ok(Reading {
             settings,
             settings_until,
+            said: self.settings.in_force().map(Settings::said),
             files: read,
             unreadable,
             problems,
@@ -170,10 +186,10 @@ impl Reader {
         now_ms: u64,
     ) -> Result<(Settings, Option<u64>, Vec<ProjectProblem>), ReadProblem> {
         match Settings::load(directory) {
-            Ok(read) => {
-                let (settings, until) = self.settings.take(read, spec, now_ms);
-                Ok((settings.with(spec), until, Vec::new()))
-            }
+            Ok(read) => match self.settings.take(read, spec, now_ms) {
+                Holds::These(settings, until) => Ok((settings.with(spec), until, Vec::new())),
+                Holds::Unknown(until) => Err(ReadProblem::Unsettled(until)),
+            },
             Err(problems) => match self.settings.in_force() {
                 Some(before) => Ok((before.clone().with(spec), None, problems)),
                 None => Err(ReadProblem::Settings(problems)),

@@ -25,15 +25,17 @@ use serde_json::Value;
 
 use crate::act::{Acting, Report};
 use crate::apply::{self, ApplyError, Served};
-use crate::decide::{Decision, Live, Observed, decide};
+use crate::decide::{Decision, Live, Observed, Stays, decide};
 use crate::live;
 use crate::object::ObjectId;
-use crate::order::rank;
+use crate::order::{defined, rank};
 use crate::projects::Shared;
 use crate::reader::{ReadProblem, Reading};
 use crate::resolve::{self, Resolved, resolve};
 use crate::state::{Memory, State};
-use crate::status::{fail, kept_namespaces, last_error, tell_people, unsettled};
+use crate::status::{
+    fail, kept_namespaces, last_error, tell_people, unsettled, unsettled_settings,
+};
 use crate::watch::{Wake, Watch};
 
 /// The status lists at most this many problems.
@@ -80,15 +82,21 @@ impl ProjectReconciler {
                 return fail(context, state, project.status, &message, Vec::new()).await;
             }
         };
+        if let Some(said) = &project.status.settings {
+            state.reader.lock().remember_settings(said);
+        }
         let reading = match self
             .read(state, name, directory, &project, context.now_ms())
             .await?
         {
             Ok(reading) => reading,
+            Err(ReadProblem::Unsettled(until)) => {
+                return unsettled_settings(context, state, project.status, until).await;
+            }
             Err(problem) => {
                 let problems = match &problem {
                     ReadProblem::Settings(problems) => problems.clone(),
-                    ReadProblem::Directory(_) => Vec::new(),
+                    ReadProblem::Directory(_) | ReadProblem::Unsettled(_) => Vec::new(),
                 };
                 let message = problem.to_string();
                 return fail(context, state, project.status, &message, problems).await;
@@ -148,10 +156,10 @@ impl ProjectReconciler {
     ) -> Result<Outcome, Failure> {
         let (client, name) = (context.client(), context.object().name_any());
         let content = content(context.object());
-        let before = self.observe(context, state, content).await?;
+        let mut before = self.observe(context, state, content).await?;
         let find = || self.shared.kinds.find(&client, resolve::kinds(reading));
         let mut served = find().await.map_err(failure)?;
-        let live_kinds = state.memory.lock().kinds.clone();
+        let mut live_kinds = state.memory.lock().kinds.clone();
         let homes = |id: &ObjectId| before.get(id).map(|live| live.file.clone());
         let mut resolved = resolve(&name, reading, &served, &homes);
         let mut report = Report::default();
@@ -178,6 +186,14 @@ impl ProjectReconciler {
             }
             served = find().await.map_err(failure)?;
             resolved = resolve(&name, reading, &served, &homes);
+        }
+        if is_outdated(&before, &served) {
+            // What could not be seen can be now: it may be what is wanted under another name.
+            before = self.observe(context, state, content).await?;
+            let homes = |id: &ObjectId| before.get(id).map(|live| live.file.clone());
+            resolved = resolve(&name, reading, &served, &homes);
+            early.clear();
+            live_kinds = state.memory.lock().kinds.clone();
         }
         // What was applied just now is known from memory; all else as it was read.
         let mut live = state.memory.lock().live.clone();
@@ -213,6 +229,9 @@ impl ProjectReconciler {
             .await?;
         acting.delete(&decision.deletions, &mut report).await?;
         self.shared.follow(served.into_keys().collect()).await?;
+        if has_arrived(&decision, &state.memory.lock().live) {
+            self.shared.wake(&name);
+        }
         self.tell(
             context, state, project, reading, resolved, decision, report, content,
         )
@@ -347,19 +366,30 @@ impl ProjectReconciler {
         }
         problems.sort();
         problems.dedup();
-        {
+        let leaving = {
             let mut memory = state.memory.lock();
             memory.complete = transient.is_none();
+            if transient.is_some() {
+                // Kinds may have come or gone.
+                self.shared.kinds.forget();
+            }
             memory.content = Some(content);
             let awaited = waiting.iter().map(|id| (id.clone(), String::new()));
             memory.awaited = awaited.collect();
-            memory.lacks_kinds = !resolved.unknown.is_empty();
+            let unserved = |live: &Live| live.unserved.is_some();
+            memory.lacks_kinds = !resolved.unknown.is_empty() || memory.live.values().any(unserved);
             let wanted = &resolved.wanted;
             // What still has its former name may get the new one later.
             let Memory { said, live, .. } = &mut *memory;
             said.retain(|id, _| wanted.contains_key(id) || live.contains_key(id));
+            let leaving = live.iter();
+            let leaving = leaving.filter(|(id, live)| live.deleting && !wanted.contains_key(id));
+            leaving.map(|(id, _)| id.clone()).collect::<BTreeSet<_>>()
+        };
+        if decision.missed.is_empty() && decision.stays.is_empty() {
+            state.reader.lock().nothing_is_left_behind();
         }
-        let waiting_on = unsettled(&waiting, &decision.missing, reading.settings_until);
+        let waiting_on = unsettled(&waiting, &leaving, &decision, reading.settings_until);
         let phase = if decision.held.is_some() {
             ProjectPhase::Held
         } else if !problems.is_empty() || transient.is_some() {
@@ -381,7 +411,9 @@ impl ProjectReconciler {
                 .as_ref()
                 .map(|message| last_error(context, &project.status, "Sync", "NotApplied", message)),
             waiting_on,
-            kept_namespaces: kept_namespaces(&project.status, kept, &resolved.wanted),
+            kept_namespaces: kept_namespaces(context, &project.status, kept, &resolved.wanted)
+                .await,
+            settings: reading.said.clone(),
         };
         context.write_status(&status).await?;
         if let Some(message) = transient {
@@ -399,6 +431,29 @@ impl ProjectReconciler {
             None => Outcome::Wait("objects are being deleted".into()),
         })
     }
+}
+
+/// Whether objects were read as if their kinds weren't served, and they are.
+fn is_outdated(
+    live: &BTreeMap<ObjectId, Live>,
+    served: &BTreeMap<GroupVersionKind, Served>,
+) -> bool {
+    let served: BTreeSet<GroupKind> = served.keys().cloned().map(Into::into).collect();
+    let mut unserved = live.iter().filter(|(_, live)| live.unserved.is_some());
+    unserved.any(|(id, _)| {
+        served.contains(&GroupKind {
+            group: id.group.clone(),
+            kind: id.kind.clone(),
+        })
+    })
+}
+
+/// Whether an object is in its new place by now, so that the one in the old place can go.
+fn has_arrived(decision: &Decision, live: &BTreeMap<ObjectId, Live>) -> bool {
+    decision.stays.values().any(|stays| match stays {
+        Stays::Moving(to) => live.get(to).is_some_and(|live| !live.deleting),
+        Stays::Unserved(_) | Stays::Occupied(_) => false,
+    })
 }
 
 /// What an API answers to reads: it may answer better the next time.
@@ -449,15 +504,17 @@ impl Reconciler for ProjectReconciler {
     }
 
     fn related(&self) -> Vec<Related> {
-        // A definition may bring a kind that a project lacks.
+        // A definition may bring a kind that a project lacks, or take away one that it has.
         let kind = GroupVersionKind::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let shared = self.shared.clone();
-        let related = Related::new(kind, move |_| {
+        let related = Related::new(kind, move |definition| {
+            shared.kinds.forget();
+            let (group, kind) = defined(&definition.data);
             let states = shared.states.lock();
-            let lacking = states
+            let concerned = states
                 .iter()
-                .filter(|(_, state)| state.memory.lock().lacks_kinds);
-            lacking.map(|(name, _)| (None, name.clone())).collect()
+                .filter(|(_, state)| state.memory.lock().kind_changed(&group, &kind));
+            concerned.map(|(name, _)| (None, name.clone())).collect()
         });
         vec![related.when_moved(content_of_spec)]
     }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::{Client, ResourceExt as _};
+use kube::ResourceExt as _;
 use landform_api::project::{ProjectPhase, ProjectStatus};
 use landform_engine::{Context, Failure, Outcome};
 
 use crate::act::{Acting, Report};
-use crate::decide::Live;
+use crate::decide::{Live, goes_with_definition};
 use crate::live;
 use crate::object::ObjectId;
 use crate::order::Departures;
@@ -18,8 +18,6 @@ use crate::status::{last_error, tell_people, waiting_on};
 /// What is left of a project.
 struct Left {
     found: BTreeMap<ObjectId, Live>,
-    /// Objects that are there though their kind isn't served, with their uids (G12b).
-    hidden: BTreeMap<ObjectId, String>,
 }
 
 impl Left {
@@ -28,7 +26,14 @@ impl Left {
         let objects = self.found.iter();
         let objects = objects.filter_map(|(id, live)| Some((id, &**live.object.as_ref()?)));
         let order = Departures::of(objects);
-        let all = || self.found.keys().chain(self.hidden.keys());
+        let leaves = |id: &ObjectId| self.found.contains_key(id);
+        let all = || {
+            let waited_for = self
+                .found
+                .iter()
+                .filter(|(_, live)| !goes_with_definition(live, leaves));
+            waited_for.map(|(id, _)| id)
+        };
         let first = all().map(|id| order.turn(id)).max();
         all().filter(|id| Some(order.turn(id)) == first).collect()
     }
@@ -50,7 +55,8 @@ impl ProjectReconciler {
         self.shared.follow(followed).await?;
         let leaving = left.leaving();
         let unmarked = left.found.iter();
-        let unmarked = unmarked.filter(|(id, live)| !live.deleting && leaving.contains(id));
+        let unmarked = unmarked
+            .filter(|(id, live)| !live.deleting && live.unserved.is_none() && leaving.contains(id));
         let unmarked: Vec<_> = unmarked
             .map(|(id, live)| (id.clone(), live.uid.clone()))
             .collect();
@@ -80,19 +86,14 @@ impl ProjectReconciler {
         let found = live::list(&client, &self.shared.kinds, &name)
             .await
             .map_err(failure)?;
-        let awaited = state.memory.lock().awaited.clone();
-        let unseen = awaited
-            .into_iter()
-            .filter(|(id, _)| !found.contains_key(id));
-        let hidden = hidden(&client, unseen).await?;
         let mut memory = state.memory.lock();
         memory.complete = false;
-        memory.awaited.clone_from(&hidden);
+        memory.lacks_kinds = found.values().any(|live| live.unserved.is_some());
         let seen = found
             .iter()
             .map(|(id, live)| (id.clone(), live.uid.clone()));
-        memory.awaited.extend(seen);
-        Ok(Left { found, hidden })
+        memory.awaited = seen.collect();
+        Ok(Left { found })
     }
 
     async fn tell_removal(
@@ -107,14 +108,15 @@ impl ProjectReconciler {
         let last_error = trouble
             .as_ref()
             .map(|message| last_error(context, &before, "Delete", "NotDeleted", message));
-        let (hidden, seen): (BTreeSet<_>, BTreeSet<_>) = left
-            .leaving()
-            .into_iter()
-            .cloned()
-            .partition(|id| left.hidden.contains_key(id));
+        let (hidden, seen): (BTreeSet<_>, BTreeSet<_>) =
+            left.leaving().into_iter().cloned().partition(|id| {
+                left.found
+                    .get(id)
+                    .is_some_and(|live| live.unserved.is_some())
+            });
         let gone = "it must be gone before the project goes";
         let mut waiting = waiting_on("R15", &seen, gone);
-        let unserved = "it must be gone before the project goes, and its kind isn't served";
+        let unserved = "it must be gone before the project goes, and its kind isn't served: serve it again in its definition";
         waiting.extend(waiting_on("G12b", &hidden, unserved));
         let status = ProjectStatus {
             phase: Some(ProjectPhase::Deleting),
@@ -130,18 +132,4 @@ impl ProjectReconciler {
             None => Ok(Outcome::Wait("all its objects must be gone".into())),
         }
     }
-}
-
-/// Those of these objects that are there though their kind isn't served.
-async fn hidden(
-    client: &Client,
-    unseen: impl Iterator<Item = (ObjectId, String)>,
-) -> Result<BTreeMap<ObjectId, String>, Failure> {
-    let mut hidden = BTreeMap::new();
-    for (id, uid) in unseen {
-        if live::is_hidden(client, &uid).await.map_err(failure)? {
-            hidden.insert(id, uid);
-        }
-    }
-    Ok(hidden)
 }

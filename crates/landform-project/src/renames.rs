@@ -265,7 +265,8 @@ impl<'a> Search<'a> {
     /// An object that may get another name: nothing is concluded from a file that can't be read.
     fn movable(&self, id: &ObjectId) -> Option<&'a Live> {
         let live = self.observed.live.get(id)?;
-        (!live.deleting && !(self.observed.is_unsure)(&live.file)).then_some(live)
+        (!live.deleting && live.unserved.is_none() && !(self.observed.is_unsure)(&live.file))
+            .then_some(live)
     }
 
     /// Whether a file has the object under its name as it is: perhaps another file.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::apply::{Marks, Served, prepare};
 use crate::blueprint::plain_path;
 use crate::object::{ObjectId, Source, Wanted};
+use crate::order::defined;
 use crate::reader::Reading;
 use crate::settings::DEFAULT_NAMESPACE;
 
@@ -83,9 +84,13 @@ fn take(
     let Some(known) = served.get(&source.kind) else {
         let GroupVersionKind { kind, .. } = &source.kind;
         let api_version = source.kind.api_version();
-        resolved.problems.push(wanted.problem(format!(
-            "the API doesn't know the kind {kind} of {api_version}: check both words, or add its definition to the project"
-        )));
+        let own = definition_in(reading, &source.kind);
+        let problem = own.unwrap_or_else(|| {
+            wanted.problem(format!(
+                "the API doesn't know the kind {kind} of {api_version}: check both words, set served: true in its definition, or add its definition to the project"
+            ))
+        });
+        resolved.problems.push(problem);
         resolved.unknown.insert(source.kind.clone());
         resolved.unsure.insert(file.to_owned());
         return;
@@ -136,6 +141,38 @@ fn take(
     if at_home {
         resolved.wanted.insert(id, wanted);
     }
+}
+
+/// The problem of a definition in the files that says itself that it doesn't serve a kind.
+fn definition_in(reading: &Reading, wanted: &GroupVersionKind) -> Option<ProjectProblem> {
+    let GroupVersionKind {
+        group,
+        version,
+        kind,
+    } = wanted;
+    let sources = reading.files.iter();
+    let mut sources =
+        sources.flat_map(|(file, parsed)| parsed.objects.iter().map(move |source| (file, source)));
+    let (file, found) = sources.find(|(_, source)| {
+        let defines = defined(&source.object) == (group.clone(), kind.clone());
+        source.kind.kind == "CustomResourceDefinition" && defines
+    })?;
+    let versions = found.object["spec"]["versions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let mut unserved =
+        versions.filter(|found| found["name"] == **version && found["served"] == false);
+    unserved.next()?;
+    Some(ProjectProblem {
+        file: file.clone(),
+        line: found.line,
+        column: found.column,
+        excerpt: found.excerpt.clone(),
+        message: format!(
+            "the kind {kind} of {group}/{version} isn't served, so that its objects are left as they are: set served: true for {version}"
+        ),
+    })
 }
 
 /// A namespace that the settings name, and no file defines, is made if it isn't there.

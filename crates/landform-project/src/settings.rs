@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use landform_api::duration;
-use landform_api::project::{self, Link, ProjectProblem, ProjectSpec, SETTINGS_FILE};
+use landform_api::project::{self, Link, ProjectProblem, ProjectSpec, SETTINGS_FILE, SettingsSaid};
 use landform_yaml::{Limits, parse_one, parse_placed};
 use serde_json::{Map, Value, json};
 
@@ -66,11 +66,21 @@ impl Settings {
 
     /// Whether nothing is missing that others said: objects would move, or come and go, because of it. So the
     /// namespace must be the same, and values and exceptions must still be there.
-    pub(crate) fn keeps(&self, others: &Self) -> bool {
+    pub(crate) fn keeps(&self, others: &SettingsSaid) -> bool {
         let has = |name: &String| self.values.contains_key(name);
         self.namespace == others.namespace
-            && others.values.keys().all(has)
+            && others.values.iter().all(has)
             && others.ignore.iter().all(|text| self.ignore.contains(text))
+    }
+
+    /// What must be remembered of these settings: all whose loss would matter, without the values themselves.
+    pub(crate) fn said(&self) -> SettingsSaid {
+        SettingsSaid {
+            namespace: self.namespace.clone(),
+            values: self.values.keys().cloned().collect(),
+            ignore: self.ignore.clone(),
+            grace: self.grace.map(|grace| format!("{}ms", grace.as_millis())),
+        }
     }
 
     /// The namespace of objects that name none.

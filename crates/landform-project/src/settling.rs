@@ -1,7 +1,8 @@
 //! Which settings hold: those that `landform.yaml` says, and for a moment those that it said, when some of them
 //! are missing (R15b). Pure.
 
-use landform_api::project::ProjectSpec;
+use landform_api::duration;
+use landform_api::project::{ProjectSpec, SettingsSaid};
 
 use crate::settings::Settings;
 
@@ -10,6 +11,19 @@ use crate::settings::Settings;
 pub(crate) struct Settling {
     in_force: Option<Settings>,
     missed_since: Option<u64>,
+    /// What was said before the start: the values themselves are not known any more.
+    stored: Option<SettingsSaid>,
+    /// What was said before those that are in force, while objects are left that stand for it.
+    former: Option<SettingsSaid>,
+}
+
+/// What holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Holds {
+    /// These settings; those of before until this time, if something is missing.
+    These(Settings, Option<u64>),
+    /// Those of before the start until this time, which are not known: nothing can be done until then.
+    Unknown(u64),
 }
 
 impl Settling {
@@ -18,24 +32,50 @@ impl Settling {
         self.in_force.as_ref()
     }
 
-    /// Takes in what the file says now. Returns what holds, and until when something that is missing is kept.
-    pub(crate) fn take(
-        &mut self,
-        read: Settings,
-        spec: &ProjectSpec,
-        now_ms: u64,
-    ) -> (Settings, Option<u64>) {
-        if let Some(before) = self.in_force.clone().filter(|before| !read.keeps(before)) {
+    /// What settings said before a start.
+    pub(crate) fn remember(&mut self, said: &SettingsSaid) {
+        if self.in_force.is_none() {
+            self.stored = Some(said.clone());
+        }
+    }
+
+    /// No object is left that stands for former settings only.
+    pub(crate) fn nothing_is_left_behind(&mut self) {
+        self.former = None;
+    }
+
+    /// Takes in what the file says now. To say again what objects stand for that are there is no loss.
+    pub(crate) fn take(&mut self, read: Settings, spec: &ProjectSpec, now_ms: u64) -> Holds {
+        let said = self.in_force.as_ref().map(Settings::said);
+        let said = said.or_else(|| self.stored.clone());
+        let returns = self
+            .former
+            .as_ref()
+            .is_some_and(|former| read.keeps(former));
+        if let Some(said) = said.filter(|said| !read.keeps(said)) {
             let since = *self.missed_since.get_or_insert(now_ms);
-            let until = since.saturating_add(before.clone().with(spec).grace_ms());
-            if until > now_ms {
-                return (before, Some(until));
+            let until = since.saturating_add(grace_ms(&said, spec));
+            if until > now_ms && !returns {
+                return match &self.in_force {
+                    Some(before) => Holds::These(before.clone(), Some(until)),
+                    None => Holds::Unknown(until),
+                };
             }
+            self.former = Some(said);
         }
         self.missed_since = None;
         self.in_force = Some(read.clone());
-        (read, None)
+        Holds::These(read, None)
     }
+}
+
+/// The grace of settings that are known by what they said.
+fn grace_ms(said: &SettingsSaid, spec: &ProjectSpec) -> u64 {
+    let settings = Settings {
+        grace: said.grace.as_deref().and_then(duration::parse),
+        ..Settings::default()
+    };
+    settings.with(spec).grace_ms()
 }
 
 #[cfg(test)]
@@ -79,21 +119,28 @@ mod tests {
         let spec = ProjectSpec::default();
         for (case, read, is_kept) in table {
             let mut settling = Settling::default();
-            assert_eq!(settling.take(full.clone(), &spec, 0).1, None);
-            let (held, until) = settling.take(read.clone(), &spec, 1_000);
+            let first = settling.take(full.clone(), &spec, 0);
+            assert_eq!(first, Holds::These(full.clone(), None));
+            let held = settling.take(read.clone(), &spec, 1_000);
             let expected = if is_kept { &full } else { &read };
-            assert_eq!(&held, expected, "{case}");
-            assert_eq!(until, is_kept.then_some(3_000), "{case}");
+            let until = is_kept.then_some(3_000);
+            assert_eq!(held, Holds::These(expected.clone(), until), "{case}");
             if is_kept {
                 // A different loss doesn't begin anew, and what comes back ends it.
                 let mut other = settling.clone();
                 let none = other.take(Settings::default(), &spec, 2_000);
-                assert_eq!(none, (full.clone(), Some(3_000)), "{case}");
+                assert_eq!(none, Holds::These(full.clone(), Some(3_000)), "{case}");
                 let back = other.take(full.clone(), &spec, 2_999);
-                assert_eq!(back, (full.clone(), None), "{case}");
+                assert_eq!(back, Holds::These(full.clone(), None), "{case}");
             }
             let later = settling.take(read.clone(), &spec, 3_000);
-            assert_eq!(later, (read, None), "{case}");
+            assert_eq!(later, Holds::These(read, None), "{case}");
+            if is_kept {
+                // What was said comes back at once as long as objects stand for it, and later like anything else.
+                let mut other = settling.clone();
+                let back = other.take(full.clone(), &spec, 3_001);
+                assert_eq!(back, Holds::These(full.clone(), None), "{case}");
+            }
         }
     }
 
@@ -107,13 +154,35 @@ mod tests {
         let none = Settings::default();
         assert_eq!(
             settling.clone().take(none.clone(), &spec, 1),
-            (none.clone(), None)
+            Holds::These(none.clone(), None)
         );
         // What the object says comes on top.
         let spec = ProjectSpec {
             grace: Some("10s".into()),
             ..ProjectSpec::default()
         };
-        assert_eq!(settling.take(none, &spec, 1), (before, Some(10_001)));
+        let held = Holds::These(before, Some(10_001));
+        assert_eq!(settling.take(none, &spec, 1), held);
+    }
+
+    #[test]
+    fn r15b_what_was_said_before_a_start_has_the_same_grace() {
+        let spec = ProjectSpec::default();
+        let full = settings(Some("shop"), Some("size"), &["drafts"]);
+        let mut settling = Settling::default();
+        settling.remember(&full.said());
+        let none = Settings::default();
+        assert_eq!(
+            settling.take(none.clone(), &spec, 1_000),
+            Holds::Unknown(3_000)
+        );
+        let back = settling.clone().take(full.clone(), &spec, 2_999);
+        assert_eq!(back, Holds::These(full.clone(), None));
+        let later = settling.take(none.clone(), &spec, 3_000);
+        assert_eq!(later, Holds::These(none.clone(), None));
+        // Nothing stands for the former settings any more: to say them again is like any other change.
+        settling.nothing_is_left_behind();
+        let back = settling.take(full, &spec, 3_001);
+        assert_eq!(back, Holds::These(none, Some(5_001)));
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::decide::Live;
 use crate::object::ObjectId;
+use crate::order::is_definition;
 use crate::reader::Reader;
 use crate::reconciler::LiveKinds;
 use crate::watch::Watch;
@@ -51,6 +52,8 @@ pub(crate) struct Memory {
 struct Meanwhile {
     gone: BTreeSet<(ObjectId, String)>,
     listed: BTreeMap<GroupKind, Arc<BTreeSet<ObjectId>>>,
+    /// Whether kinds of the project came or went.
+    kinds: bool,
 }
 
 impl Memory {
@@ -62,12 +65,26 @@ impl Memory {
     /// A run has ended, and all that it read is noted. Returns whether some of that is gone: its end was told
     /// before it was noted, and is not told again.
     pub(crate) fn end(&mut self) -> bool {
-        let Meanwhile { gone, listed } = self.meanwhile.take().unwrap_or_default();
+        let Meanwhile {
+            gone,
+            listed,
+            kinds,
+        } = self.meanwhile.take().unwrap_or_default();
         let gone = gone.iter().filter(|(id, uid)| self.gone(id, uid)).count();
         let mut listed = listed.iter();
         let lacking = listed.any(|(kind, there)| self.lacks(kind, there));
-        self.complete &= !lacking;
-        gone > 0 || lacking
+        self.complete &= !lacking && !kinds;
+        gone > 0 || lacking || kinds
+    }
+
+    /// A definition has changed. Returns whether that matters: the project has objects of its kind, or lacks kinds.
+    pub(crate) fn kind_changed(&mut self, group: &str, kind: &str) -> bool {
+        let matters = self.lacks_kinds || self.has_kind(group, kind);
+        self.complete &= !matters;
+        if let Some(meanwhile) = &mut self.meanwhile {
+            meanwhile.kinds |= matters;
+        }
+        matters
     }
 
     /// An object is gone. Returns whether that matters. In a swap another object has its name by now.
@@ -80,6 +97,8 @@ impl Memory {
         let awaited = self.awaited.get(id);
         let awaited = awaited.is_some_and(|awaited| awaited.is_empty() || awaited == uid);
         let known = self.live.get(id).is_some_and(|live| live.uid == uid);
+        // What goes with a definition whose kind isn't served goes unseen.
+        self.complete &= !(self.lacks_kinds && is_definition(id));
         if known {
             self.live.remove(id);
             self.said.remove(id);
@@ -97,6 +116,17 @@ impl Memory {
         let lacks = self.lacks(kind, there);
         self.complete &= !lacks;
         lacks
+    }
+
+    /// Whether the project has objects of a kind.
+    fn has_kind(&self, group: &str, kind: &str) -> bool {
+        let first = ObjectId {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            ..ObjectId::default()
+        };
+        let next = self.live.range(first..).next();
+        next.is_some_and(|(id, _)| id.group == group && id.kind == kind)
     }
 
     /// Whether an object that is noted is not among these.

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
 use landform_api::landscaper::report::{LastError, ObjectName, WaitingOn};
 use landform_api::project::{ProjectPhase, ProjectProblem, ProjectStatus, SETTINGS_FILE};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
+use crate::decide::{Decision, Stays};
 use crate::namespaces;
 use crate::object::{ObjectId, Wanted};
 use crate::state::State;
@@ -106,14 +109,22 @@ pub(crate) fn tell_people(
     }
 }
 
-/// The namespaces that stay though they are wanted no more: those of before, as long as they are not wanted again,
-/// and those of this run.
-pub(crate) fn kept_namespaces(
+/// The namespaces that stay though they are wanted no more: those of before, as long as they are there and not
+/// wanted again, and those of this run.
+pub(crate) async fn kept_namespaces(
+    context: &Context,
     before: &ProjectStatus,
     kept: BTreeMap<ObjectId, String>,
     wanted: &BTreeMap<ObjectId, Wanted>,
 ) -> BTreeMap<String, String> {
+    let there: Api<Namespace> = Api::all(context.client());
     let mut all = before.kept_namespaces.clone();
+    for name in before.kept_namespaces.keys() {
+        let found = there.get_metadata_opt(name).await;
+        if matches!(found, Ok(None)) {
+            all.remove(name);
+        }
+    }
     all.extend(kept.into_iter().map(|(id, why)| (id.name, why)));
     let wanted = wanted.keys().filter(|id| namespaces::is_namespace(id));
     for id in wanted {
@@ -126,11 +137,14 @@ pub(crate) fn kept_namespaces(
 /// that may.
 pub(crate) fn unsettled(
     waiting: &BTreeSet<ObjectId>,
-    missing: &BTreeMap<ObjectId, u64>,
+    leaving: &BTreeSet<ObjectId>,
+    decision: &Decision,
     settings_until: Option<u64>,
 ) -> Vec<WaitingOn> {
     let anew = "it is being deleted, and is made anew when it is gone";
     let mut unsettled = waiting_on("R15", waiting, anew);
+    unsettled.extend(waiting_on("R15", leaving, "it is being deleted"));
+    let missing = &decision.missing;
     let mut by_time: BTreeMap<u64, BTreeSet<ObjectId>> = BTreeMap::new();
     for (id, until) in missing {
         by_time.entry(*until).or_default().insert(id.clone());
@@ -140,15 +154,63 @@ pub(crate) fn unsettled(
         let reason = format!("no file has it: it is kept until {until}, in case it comes back");
         unsettled.extend(waiting_on("R15b", &missing, &reason));
     }
-    unsettled.extend(settings_until.map(|until| {
-        let until = write_time(until);
-        WaitingOn {
-            rule: "R15b".to_owned(),
-            object: None,
-            reason: format!(
-                "{SETTINGS_FILE} doesn't say all that it said: what it said holds until {until}, in case it comes back"
-            ),
-        }
-    }));
+    for (id, stays) in decision.stays.iter().take(WAITING) {
+        let (rule, reason) = why_it_stays(stays);
+        unsettled.extend(waiting_on(rule, &BTreeSet::from([id.clone()]), &reason));
+    }
+    unsettled.extend(settings_until.map(|until| of_settings("what it said holds", until)));
     unsettled
+}
+
+/// Why an object that no file has stays for now, and by which rule.
+fn why_it_stays(stays: &Stays) -> (&'static str, String) {
+    match stays {
+        Stays::Unserved(definition) => (
+            "G12b",
+            format!(
+                "no file has it, and its kind isn't served: it is deleted when {definition} serves it again"
+            ),
+        ),
+        Stays::Occupied(inside) => (
+            "R15",
+            format!("it is wanted no more, and {inside} is in it: it is deleted when that is gone"),
+        ),
+        Stays::Moving(to) => (
+            "R15",
+            format!("no file has it here: {to} must be there first, then it is deleted"),
+        ),
+    }
+}
+
+fn of_settings(what: &str, until: u64) -> WaitingOn {
+    let until = write_time(until);
+    WaitingOn {
+        rule: "R15b".to_owned(),
+        object: None,
+        reason: format!(
+            "{SETTINGS_FILE} doesn't say all that it said: {what} until {until}, in case it comes back"
+        ),
+    }
+}
+
+/// The settings lack what they said before this start: nothing is touched until that can be believed.
+pub(crate) async fn unsettled_settings(
+    context: &Context,
+    state: &State,
+    before: ProjectStatus,
+    until: u64,
+) -> Result<Outcome, Failure> {
+    let status = ProjectStatus {
+        phase: Some(ProjectPhase::Settling),
+        observed_generation: context.object().metadata.generation,
+        waiting_on: vec![of_settings("nothing is done", until)],
+        ..before
+    };
+    context.write_status(&status).await?;
+    state.note();
+    let soon = context.now_ms().saturating_add(DIRECTORY_AGAIN_MS);
+    Ok(Outcome::WaitUntil(
+        "the settings are looked at again".into(),
+        until.min(soon),
+    ))
 }

@@ -128,8 +128,8 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
             eprintln!("{line}");
         }
     }
-    for kept in &found.kept {
-        eprintln!("{kept}");
+    for line in found.kept.iter().chain(&found.taken) {
+        eprintln!("{line}");
     }
     if found.held {
         eprintln!("These are so many deletions that they wait for your consent.");

@@ -148,6 +148,27 @@ pub struct ProjectStatus {
     /// Namespaces that the project wants no more and that stay, each with the reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub kept_namespaces: BTreeMap<String, String>,
+    /// What `landform.yaml` said when it was last believed: what it lacks later may come back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<SettingsSaid>,
+}
+
+/// What settings said, without the values themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SettingsSaid {
+    /// The namespace of objects that name none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The names of values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+    /// What is none of the project's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
+    /// How long objects may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<String>,
 }
 
 /// Something wrong with a file, or with an object that a file defines.

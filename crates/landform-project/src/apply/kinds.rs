@@ -1,11 +1,11 @@
 //! Where the objects of a kind are, as the API says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Client;
-use landform_api::GroupVersionKind;
 use landform_api::kind::split_api_version;
+use landform_api::{GroupKind, GroupVersionKind};
 use parking_lot::RwLock;
 
 use super::ApplyError;
@@ -85,13 +85,22 @@ impl Kinds {
     /// When the API can't be asked.
     pub async fn all(&self, client: &Client) -> Result<Vec<Served>, ApplyError> {
         let groups = client.list_api_groups().await?;
-        let versions = groups.groups.into_iter().filter_map(|group| {
-            let first = group.versions.first().cloned();
-            let preferred = group.preferred_version.or(first)?;
-            Some(preferred.group_version)
+        let versions = groups.groups.into_iter().flat_map(|group| {
+            let preferred = group.preferred_version.into_iter();
+            preferred
+                .chain(group.versions)
+                .map(|found| found.group_version)
         });
-        let versions: Vec<_> = ["v1".to_owned()].into_iter().chain(versions).collect();
-        self.ask(client, versions).await
+        // A kind may be in another version than the one that its group prefers.
+        let mut asked = BTreeSet::new();
+        let versions = ["v1".to_owned()].into_iter().chain(versions);
+        let versions = versions
+            .filter(|version| asked.insert(version.clone()))
+            .collect();
+        let mut kinds = BTreeSet::new();
+        let mut found = self.ask(client, versions).await?;
+        found.retain(|served| kinds.insert(GroupKind::from(served.kind.clone())));
+        Ok(found)
     }
 
     /// Kinds of a group may have come or gone.

@@ -92,6 +92,9 @@ pub enum ApplyError {
         "{0} can't be renamed: this API has no operation for that. Keep the name, or remove the object and let it be made anew"
     )]
     NoRename(String),
+    /// Its kind isn't served: whether it is there isn't known.
+    #[error("its kind isn't served at the moment")]
+    NotServed,
     /// What should be renamed isn't there any more.
     #[error("{0} is gone")]
     Gone(String),
@@ -104,6 +107,14 @@ impl From<kube::Error> for ApplyError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => match status.code {
+                // A server names the object that it has looked for; a path that it doesn't know leads to none.
+                404 if status
+                    .details
+                    .as_ref()
+                    .is_none_or(|found| found.name.is_empty()) =>
+                {
+                    Self::NotServed
+                }
                 408 | 409 | 429 | 500.. => Self::Transient(status.message),
                 _ => Self::Refused(status.message),
             },
@@ -317,9 +328,15 @@ pub async fn delete(
     });
     match send(client, Method::DELETE, &url, Some(&options)).await {
         Ok(_) => Ok(()),
-        // Gone, or another object has the name by now.
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-        Err(error) => Err(error.into()),
+        // Another object has the name by now.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => {
+            let gone = matches!(&error, kube::Error::Api(status) if status.code == 404);
+            match error.into() {
+                ApplyError::Refused(_) if gone => Ok(()),
+                other => Err(other),
+            }
+        }
     }
 }
 

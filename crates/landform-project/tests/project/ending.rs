@@ -403,3 +403,32 @@ async fn r15_files_that_vanish_together_go_in_the_same_order() {
     scene.world.gone("Reconciler", "gadgets").await;
     scene.world.synced(2).await;
 }
+
+/// The hook is there for all objects of the kind: those of others go with the definition.
+#[tokio::test]
+async fn r15_a_reconciler_stays_until_its_definition_is_gone() {
+    let mut scene = serving_scene().await;
+    for at in 0..3 {
+        scene.world.remove(&format!("g{at}.json"));
+    }
+    scene.world.write(".returned", "");
+    scene.world.synced(4).await;
+    scene.world.remove(".returned");
+    let mut foreign = gadget(0, Stop::Fails);
+    foreign["metadata"]["namespace"] = json!("default");
+    scene.world.create(foreign).await;
+    let held = |found: &Value| found["metadata"]["finalizers"].is_array();
+    scene.world.until("Gadget", "g0", held).await;
+    scene.world.delete("Project", "shop").await;
+    let marked = |found: &Value| found["metadata"]["deletionTimestamp"].is_string();
+    scene.world.until("Gadget", "g0", marked).await;
+    for (kind, name) in [("Reconciler", "gadgets"), ("Widget", "w")] {
+        let found = scene.world.get(kind, name).await;
+        let unmarked = found["metadata"]["deletionTimestamp"].is_null();
+        assert!(found.is_object() && unmarked, "{found:#}");
+    }
+    assert!(held(&scene.world.get("Gadget", "g0").await));
+    scene.return_hook().await;
+    scene.world.gone("Project", "shop").await;
+    assert!(scene.world.get("Reconciler", "gadgets").await.is_null());
+}

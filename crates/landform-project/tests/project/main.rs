@@ -19,3 +19,4 @@ mod removal;
 mod renames;
 mod sequences;
 mod settings;
+mod unserved;

@@ -64,6 +64,69 @@ async fn r15b_settings_that_vanish_for_a_moment_move_nothing() {
     }
 }
 
+/// Two times must not race: that of the settings, and that of the objects which others would leave behind.
+#[tokio::test]
+async fn r15b_settings_that_return_while_objects_are_kept_leave_them_alive() {
+    // Without settings the grace is that of the default, so objects are kept for longer.
+    let full = settings("{namespace: web, grace: 50ms}");
+    let world = World::new(&[("landform.yaml", &full), ("a.yaml", &map("a", "1"))]).await;
+    world.synced(2).await;
+    let before = uid(&world, "web", "a").await;
+    for _ in 0..3 {
+        world.remove("landform.yaml");
+        let kept = |status: &Value| {
+            let reason = status["waitingOn"][0]["reason"].as_str();
+            reason.is_some_and(|reason| reason.starts_with("no file has it: it is kept until"))
+        };
+        world.status(kept).await;
+        assert!(uid(&world, "default", "a").await.is_some());
+        world.write("landform.yaml", &full);
+        world.synced(2).await;
+        assert_eq!(uid(&world, "web", "a").await, before);
+        assert_eq!(uid(&world, "default", "a").await, None);
+    }
+}
+
+#[tokio::test]
+async fn r15b_settings_that_are_missing_at_a_start_have_the_same_grace() {
+    let full = settings("{namespace: web, grace: 10m, values: {a: 1}, ignore: [drafts]}");
+    let world = World::new(&[("landform.yaml", &full), ("a.yaml", &map("a", "1"))]).await;
+    let mut world = world;
+    world.synced(2).await;
+    let before = uid(&world, "web", "a").await;
+    for way in [None, Some(settings("{namespace: other}"))] {
+        world.stop().await;
+        match &way {
+            None => world.remove("landform.yaml"),
+            Some(text) => world.write("landform.yaml", text),
+        }
+        world.restart().await;
+        let settling = |status: &Value| {
+            let reason = status["waitingOn"][0]["reason"].as_str();
+            reason.is_some_and(|reason| reason.starts_with("landform.yaml doesn't say"))
+        };
+        world.status(settling).await;
+        for namespace in ["default", "other"] {
+            assert_eq!(uid(&world, namespace, "a").await, None, "{way:?}");
+        }
+        world.write("landform.yaml", &full);
+        world.synced(2).await;
+        assert_eq!(uid(&world, "web", "a").await, before, "{way:?}");
+    }
+    // What stays away for the grace counts, after a start as well.
+    world.write(
+        "landform.yaml",
+        &settings("{namespace: web, grace: 50ms, values: {a: 1}, ignore: [drafts]}"),
+    );
+    let short = |status: &Value| status["settings"]["grace"] == "50ms";
+    world.status(short).await;
+    world.stop().await;
+    world.remove("landform.yaml");
+    world.restart().await;
+    world.gone("Namespace", "web").await;
+    assert!(uid(&world, "default", "a").await.is_some());
+}
+
 #[tokio::test]
 async fn r15b_another_namespace_counts_when_it_has_stayed_for_the_grace() {
     let full = settings("{namespace: web, grace: 50ms}");

@@ -1,6 +1,5 @@
 //! `landform down`: takes everything of a project down in the right order, after showing what that is.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -9,10 +8,8 @@ use clap::Args;
 use http::Request;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
-use landform_api::project::LABEL_PROJECT;
 use landform_api::words::counted;
-use landform_project::apply::Kinds;
-use landform_project::why_namespace_is_kept;
+use landform_project::{Leaving, leaving};
 use serde_json::{Value, json};
 
 use super::follow::{self, Follower, News};
@@ -180,39 +177,11 @@ async fn until_gone(shown: &mut Shown, client: &Client, project: &str) -> Result
 
 /// Everything that the project's files stand for, by kind.
 async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let kinds = Kinds::default();
-    for kind in kinds
-        .all(client)
-        .await?
-        .into_iter()
-        .filter(|kind| kind.listed)
-    {
-        let path = kind.path(None, None);
-        let path = format!("{path}?labelSelector={LABEL_PROJECT}%3D{project}");
-        let Some(list) = get(client, &path).await? else {
-            continue;
-        };
-        for object in list["items"].as_array().into_iter().flatten() {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            found
-                .entry(kind.kind.kind.clone())
-                .or_default()
-                .push(name.to_owned());
-        }
-    }
-    let mut kept = String::new();
-    if let Some(namespaces) = found.get_mut("Namespace") {
-        let mut leaving = Vec::new();
-        for name in namespaces.drain(..) {
-            match why_namespace_is_kept(client, &kinds, &name, project).await? {
-                Some(why) => kept.push_str(&format!("{why}\n")),
-                None => leaving.push(name),
-            }
-        }
-        *namespaces = leaving;
-    }
-    found.retain(|_, names| !names.is_empty());
+    let Leaving {
+        objects: found,
+        kept,
+        taken,
+    } = leaving(client, project).await?;
     let total: usize = found.values().map(Vec::len).sum();
     let total = counted(total, "object");
     let mut text = format!("Project {project}: {total}, and what they own, will be deleted:\n");
@@ -230,5 +199,8 @@ async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
             first.join(", ")
         ));
     }
-    Ok(text + &kept)
+    for line in kept.iter().chain(&taken) {
+        text.push_str(&format!("{line}\n"));
+    }
+    Ok(text)
 }
