@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::budget::{self, SHOWN_BYTES_MAX};
+
 /// Why a field was refused. The text form is the `reason` of a `StatusCause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldReason {
@@ -61,7 +63,8 @@ impl FieldReason {
 
 /// The way from an object's root to one field: `spec.containers[0].name`, `data[a.b]`.
 ///
-/// A stack that a walk pushes to and pops from; it allocates only for the names it holds.
+/// A stack that a walk pushes to and pops from; it allocates only for the names it holds, and holds no more than a
+/// report shows of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPath {
     text: String,
@@ -77,33 +80,47 @@ impl FieldPath {
     /// The path that this text spells.
     #[must_use]
     pub fn of(text: &str) -> Self {
-        Self { text: text.into() }
+        let mut path = Self::root();
+        path.push(text);
+        path
     }
 
     /// Steps into a named field and returns what [`FieldPath::pop`] needs to step back out.
     pub fn push_field(&mut self, name: &str) -> usize {
         let mark = self.text.len();
         if mark > 0 {
-            self.text.push('.');
+            self.push(".");
         }
-        self.text.push_str(name);
+        self.push(name);
         mark
     }
 
     /// Steps into a list entry.
     pub fn push_index(&mut self, index: usize) -> usize {
         let mark = self.text.len();
-        self.text.push_str(&format!("[{index}]"));
+        self.push(&format!("[{index}]"));
         mark
     }
 
     /// Steps into a map entry whose keys are data, not field names.
     pub fn push_key(&mut self, key: &str) -> usize {
         let mark = self.text.len();
-        self.text.push('[');
-        self.text.push_str(key);
-        self.text.push(']');
+        self.push("[");
+        self.push(key);
+        self.push("]");
         mark
+    }
+
+    /// Adds text as far as there is room: a path that is too long ends where it was cut.
+    fn push(&mut self, text: &str) {
+        if self.text.len() < SHOWN_BYTES_MAX {
+            let room = SHOWN_BYTES_MAX - self.text.len();
+            let cut = text.floor_char_boundary(room);
+            self.text.push_str(&text[..cut]);
+            if cut < text.len() {
+                self.text.push('…');
+            }
+        }
     }
 
     /// Steps back to where a push was made.
@@ -173,7 +190,7 @@ impl FieldError {
             path: path.clone(),
             reason,
             value: None,
-            detail: detail.into(),
+            detail: shown_detail(detail.into()),
         }
     }
 
@@ -188,23 +205,28 @@ impl FieldError {
         Self {
             path: path.clone(),
             reason,
-            value: Some(shown(value)),
-            detail: detail.into(),
+            value: Some(shown_value(value)),
+            detail: shown_detail(detail.into()),
         }
     }
 }
 
-/// A value as an error shows it: JSON, at most about 200 characters.
-fn shown(value: &serde_json::Value) -> String {
-    const LONGEST: usize = 200;
-    let text = match value {
+/// Details are our own sentences, some of which repeat what was sent.
+fn shown_detail(mut detail: String) -> String {
+    const DETAIL_BYTES_MAX: usize = 5 * SHOWN_BYTES_MAX;
+    if detail.len() > DETAIL_BYTES_MAX {
+        detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
+        detail.push('…');
+    }
+    detail
+}
+
+/// A value as an error shows it: JSON, as much of it as a report shows.
+fn shown_value(value: &serde_json::Value) -> String {
+    match value {
         serde_json::Value::Object(_) => "{…}".to_owned(),
         serde_json::Value::Array(_) => "[…]".to_owned(),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
+        other => budget::shown(&other.to_string()).into_owned(),
     }
 }
 
@@ -252,6 +274,18 @@ mod tests {
         );
         let missing = FieldError::new(&FieldPath::of("spec.size"), FieldReason::Required, "");
         assert_eq!(missing.to_string(), "spec.size: Required value");
+    }
+
+    #[test]
+    fn a_long_path_is_cut_and_can_be_stepped_back_from() {
+        let mut path = FieldPath::of("spec");
+        let mark = path.push_key(&"é".repeat(500_000));
+        path.push_field("more");
+        path.push_index(7);
+        assert!(path.as_str().len() < 210, "{path}");
+        assert!(path.as_str().ends_with('…'), "{path}");
+        path.pop(mark);
+        assert_eq!(path.as_str(), "spec");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! This crate is pure: it knows no runtime, no socket and no store. Everything else may use it.
 //!
+//! - [`budget`]: how large a value may be, and how much is said about one.
 //! - [`kind`]: how a kind of object is named (group, version, kind, resource).
 //! - [`field`]: what is wrong with one field of an object, and where.
 //! - [`jsonpath`]: the dialect of JSONPath that Kubernetes uses.
@@ -12,6 +13,7 @@
 //! - [`words`]: counted nouns for messages.
 //! - [`keys`]: the finalizers, labels and annotations whose spelling is part of the contract.
 
+pub mod budget;
 pub mod catalog;
 pub mod definition;
 pub mod duration;
@@ -23,5 +25,6 @@ pub mod landscaper;
 pub mod project;
 pub mod words;
 
+pub use budget::Budget;
 pub use field::{FieldError, FieldPath, FieldReason};
 pub use kind::{GroupKind, GroupVersionKind, GroupVersionResource};

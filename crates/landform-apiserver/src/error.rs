@@ -2,6 +2,7 @@
 //! that tells the person what to change.
 
 use landform_api::FieldError;
+use landform_api::budget::{self, PROBLEMS_LISTED_MAX};
 use serde_json::{Value, json};
 
 /// A short result everywhere in this crate.
@@ -211,22 +212,30 @@ impl ApiError {
     /// 422 with a cause for each field.
     #[must_use]
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
-        let list = match errors {
+        let listed = errors.get(..PROBLEMS_LISTED_MAX).unwrap_or(errors);
+        // Those who look for problems stop at this number, too.
+        let more = if errors.len() >= PROBLEMS_LISTED_MAX {
+            ", and perhaps more"
+        } else {
+            ""
+        };
+        let list = match listed {
             [one] => one.to_string(),
             many => format!(
-                "[{}]",
+                "[{}{more}]",
                 many.iter()
                     .map(ToString::to_string)
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
         };
+        let name = budget::shown(name);
         let mut error = Self::new(
             Reason::Invalid,
             format!("{} \"{name}\" is invalid: {list}", qualified(kind, group)),
         )
-        .about(group, kind, name);
-        error.0.causes = errors
+        .about(group, kind, &name);
+        error.0.causes = listed
             .iter()
             .map(|error| {
                 let whole = error.to_string();

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 pub const MASTERS: &str = "system:masters";
 /// The group of everybody who has credentials.
 pub const AUTHENTICATED: &str = "system:authenticated";
+/// The name of the server's own parts.
+const INTERNAL: &str = "system:landform";
 /// What the names of service accounts begin with.
 const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 /// The group of all service accounts; with a colon and a namespace, of those in it.
@@ -41,7 +43,12 @@ impl Identity {
     /// A part of the server itself.
     #[must_use]
     pub fn internal() -> Self {
-        Self::new("system:landform", [MASTERS])
+        Self::new(INTERNAL, [MASTERS])
+    }
+
+    /// Whether this is a part of the server itself. No credentials of this name are ever given out.
+    pub(crate) fn is_internal(&self) -> bool {
+        self.user == INTERNAL && self.is_master()
     }
 
     /// A service account.

@@ -19,6 +19,7 @@ pub mod environment;
 pub mod error;
 mod identity;
 mod kinds;
+mod lanes;
 mod lifecycle;
 mod local;
 mod metrics;

@@ -1,5 +1,6 @@
 //! Metrics in Prometheus' text form.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -9,7 +10,7 @@ use prometheus::{
     TextEncoder,
 };
 
-use crate::registry::Resource;
+use crate::registry::{Kinds, Resource};
 use crate::request::path::Target;
 
 /// The server's metrics.
@@ -25,7 +26,7 @@ pub(crate) struct Metrics {
 /// How one request is counted.
 pub(crate) struct Labels {
     verb: &'static str,
-    resource: String,
+    resource: Option<Arc<Resource>>,
 }
 
 /// A watch that is open; it is counted until it is dropped.
@@ -102,13 +103,19 @@ impl Metrics {
         self.registry.clone()
     }
 
-    /// How a request is counted. Only resources that exist get a label of their own, so that a
-    /// client can't grow the metrics without bound.
-    pub(crate) fn labels(&self, method: &Method, target: &Target, query: Option<&str>) -> Labels {
+    /// How a request is counted. Only resources that are registered get a label of their own, so that no client can
+    /// grow the metrics.
+    pub(crate) fn labels(
+        &self,
+        registry: &Kinds,
+        method: &Method,
+        target: &Target,
+        query: Option<&str>,
+    ) -> Labels {
         let Target::Objects(path) = target else {
             return Labels {
                 verb: "other",
-                resource: String::new(),
+                resource: None,
             };
         };
         let watching = path.legacy_watch
@@ -126,17 +133,13 @@ impl Metrics {
         };
         Labels {
             verb,
-            resource: path.resource.clone(),
+            resource: registry.find(&path.group, &path.version, &path.resource),
         }
     }
 
     pub(crate) fn finished(&self, labels: &Labels, status: StatusCode, elapsed: Duration) {
-        // 404 may be about a resource that doesn't exist: it is counted without its name.
-        let resource = if status == StatusCode::NOT_FOUND {
-            ""
-        } else {
-            labels.resource.as_str()
-        };
+        let resource = labels.resource.as_deref();
+        let resource = resource.map_or("", |resource| &resource.plural);
         self.requests
             .with_label_values(&[labels.verb, resource, status.as_str()])
             .inc();
@@ -173,12 +176,16 @@ mod tests {
     #[test]
     fn requests_are_counted_by_verb_and_code() {
         let metrics = Metrics::new();
-        let labels = metrics.labels(
-            &Method::GET,
-            &path::parse("/api/v1/configmaps"),
-            Some("watch=true"),
-        );
-        metrics.finished(&labels, StatusCode::OK, Duration::from_millis(2));
+        let registry = crate::registry::Registry::builtin();
+        for (path, code) in [
+            ("/api/v1/configmaps", StatusCode::OK),
+            ("/api/v1/made-up-by-a-client", StatusCode::UNAUTHORIZED),
+        ] {
+            let target = path::parse(path);
+            let labels =
+                metrics.labels(&registry.kinds(), &Method::GET, &target, Some("watch=true"));
+            metrics.finished(&labels, code, Duration::from_millis(2));
+        }
         let store = landform_store::memory::MemoryStore::new();
         let text = metrics.text(&store);
         assert!(
@@ -187,5 +194,6 @@ mod tests {
             ),
             "{text}"
         );
+        assert!(!text.contains("made-up"), "{text}");
     }
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
 use http::{Response, StatusCode};
+use landform_api::budget;
 use serde_json::Value;
 
 use crate::body::Body;
@@ -100,7 +101,10 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
             .chars()
             .filter(|c| !c.is_control() && c.is_ascii())
             .collect();
-        let quoted = clean.replace('\\', "\\\\").replace('"', "\\\"");
+        let quoted = budget::shown(&clean)
+            .replace('…', "...")
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             response.headers_mut().append(WARNING, value);
         }

@@ -12,26 +12,29 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response};
-use http_body_util::BodyExt;
 use landform_store::Store;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::Body;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::{ApiError, Reason, Result};
 use crate::identity::Identity;
+use crate::lanes::Lane;
 use crate::metrics::Metrics;
 use crate::rbac::{Ask, Follower};
 use crate::registry::Registry;
-use crate::request::decode::BODY_BYTES;
 use crate::request::path::{self, Target};
 use crate::request::query::Query;
+use crate::request::receive::receive;
 use crate::respond;
 use crate::tokens::{StaticToken, TokenKey, Tokens};
+
+/// How many requests of the server's own parts may be under way at once.
+const OWN_IN_FLIGHT: usize = 4_000;
 
 /// Limits and timings.
 #[derive(Clone, Debug)]
@@ -100,8 +103,11 @@ pub(crate) struct Shared {
     pub(crate) turns: crate::verbs::Turns,
     /// Owners that writes under way are about to add.
     pub(crate) announced_owners: crate::verbs::Announced,
-    reads: Semaphore,
-    writes: Semaphore,
+    pub(crate) watches: crate::lanes::Watches,
+    reads: Lane,
+    writes: Lane,
+    /// For the server's own parts, so that no client can stop them.
+    own: Lane,
     /// Wakes those who wait in their order; a `watch` channel would shuffle them, and no simulation of
     /// the server could be repeated.
     stopping: CancellationToken,
@@ -140,8 +146,10 @@ impl ApiServer {
                 store,
                 registry: Registry::builtin(),
                 environment,
-                reads: Semaphore::new(config.reads_in_flight),
-                writes: Semaphore::new(config.writes_in_flight),
+                watches: crate::lanes::Watches::default(),
+                reads: Lane::new(config.reads_in_flight),
+                writes: Lane::new(config.writes_in_flight),
+                own: Lane::new(OWN_IN_FLIGHT),
                 config,
                 metrics: Metrics::new(),
                 openapi: crate::discovery::OpenApiCache::default(),
@@ -197,10 +205,12 @@ impl ApiServer {
         let started = std::time::Instant::now();
         let target = path::parse(request.uri().path());
         let method = request.method().clone();
-        let labels = self
-            .shared
-            .metrics
-            .labels(&method, &target, request.uri().query());
+        let labels = self.shared.metrics.labels(
+            &self.shared.registry.kinds(),
+            &method,
+            &target,
+            request.uri().query(),
+        );
         // A bug in one request must not take others on the same connection with it.
         let answer = AssertUnwindSafe(self.route(request, target))
             .catch_unwind()
@@ -236,13 +246,14 @@ impl ApiServer {
             }
             _ => false,
         };
-        let lane = if matches!(parts.method, Method::GET | Method::HEAD) {
+        let lane = if identity.is_internal() {
+            &self.shared.own
+        } else if matches!(parts.method, Method::GET | Method::HEAD) {
             &self.shared.reads
         } else {
             &self.shared.writes
         };
-        // A watch holds its place only while it starts.
-        let _place = lane.try_acquire().map_err(|_| too_many_requests())?;
+        let caller = identity.user.clone();
         let identity = self.acting(identity, &parts.headers).await?;
         let view = self.view(parts.uri.path());
         if !identity.is_master() {
@@ -251,7 +262,9 @@ impl ApiServer {
             let ask = Ask::of(&parts.method, &target, path, &query, is_watch, view);
             self.authorize(&identity, &ask).await?;
         }
-        let body = read_body(body).await?;
+        let body = receive(body, self.shared.config.request_timeout).await?;
+        // A watch holds its place only while it starts.
+        let _place = lane.enter(&caller).await?;
         let call = Call {
             method: parts.method,
             query,
@@ -310,41 +323,6 @@ impl ApiServer {
     }
 }
 
-/// Takes a body in, up to the limit.
-async fn read_body<B>(body: B) -> Result<Bytes>
-where
-    B: http_body::Body + Send,
-    B::Data: Send,
-    B::Error: std::fmt::Display,
-{
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
-    let announced = body.size_hint().lower();
-    if announced > BODY_BYTES as u64 {
-        return Err(too_large());
-    }
-    let mut body = std::pin::pin!(body);
-    let mut whole = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            ApiError::bad_request(format!("the request's body broke off: {error}"))
-        })?;
-        if let Ok(mut data) = frame.into_data() {
-            if whole.len() + data.remaining() > BODY_BYTES {
-                return Err(too_large());
-            }
-            while data.has_remaining() {
-                let chunk = data.chunk();
-                whole.extend_from_slice(chunk);
-                let length = chunk.len();
-                data.advance(length);
-            }
-        }
-    }
-    Ok(whole.into())
-}
-
 /// What is left of a request that panicked.
 fn crashed(panic: &(dyn std::any::Any + Send)) -> ApiError {
     let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -358,26 +336,11 @@ fn crashed(panic: &(dyn std::any::Any + Send)) -> ApiError {
     ApiError::internal("the request crashed: this is a bug in the server; its log says more")
 }
 
-fn too_large() -> ApiError {
-    ApiError::new(
-        Reason::RequestEntityTooLarge,
-        format!("Request entity too large: limit is {BODY_BYTES} bytes"),
-    )
-}
-
 fn unauthorized() -> ApiError {
     ApiError::new(
         Reason::Unauthorized,
         "Unauthorized: send the bearer token or the client certificate of the kubeconfig that `landform serve` wrote, or the token of a service account that is there and has not expired",
     )
-}
-
-fn too_many_requests() -> ApiError {
-    ApiError::new(
-        Reason::TooManyRequests,
-        "too many requests are under way, please try again later",
-    )
-    .retry_after(1)
 }
 
 impl<B> tower::Service<Request<B>> for ApiServer

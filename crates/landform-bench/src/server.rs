@@ -74,7 +74,7 @@ impl Server {
 /// Reads the kubeconfig as any client does.
 fn access(address: SocketAddr, kubeconfig: &Path) -> Outcome<Access> {
     let text = std::fs::read_to_string(kubeconfig)?;
-    let config = landform_yaml::parse_one(&text, &landform_yaml::Limits::default())?;
+    let config = landform_yaml::parse_one(&text, &landform_yaml::Budget::FILE)?;
     let field = |pointer: &str| {
         let found = config.pointer(pointer).and_then(|value| value.as_str());
         found.ok_or_else(|| format!("the kubeconfig has no {pointer}"))

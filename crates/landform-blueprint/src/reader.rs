@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use landform_yaml::Limits;
+use landform_api::Budget;
 use serde_json::{Map, Value};
 
 use crate::problem::{BlueprintError, Problem};
@@ -23,7 +23,7 @@ impl Source {
         text: &str,
         shows: bool,
     ) -> Result<(Self, Value), BlueprintError> {
-        let placed = landform_yaml::parse_placed(text, &Limits::default()).map_err(|error| {
+        let placed = landform_yaml::parse_placed(text, &Budget::FILE).map_err(|error| {
             // Output of templates may hold secrets, which messages about it could repeat.
             let message = if shows {
                 error.message

@@ -240,8 +240,11 @@ impl Driver {
                 let Some((reconciler, resource)) = self.served(&key.kind) else {
                     return self.put_off(run);
                 };
+                let known = self.kinds.get(&*key.kind);
+                let known = known.and_then(|kind| kind.objects.get(&key));
                 self.runs.add(Run {
                     id: run,
+                    uid: known.and_then(|known| known.uid.clone()),
                     cycle_report: self.cycle_reports.remove(&key),
                     key,
                     reason,

@@ -491,7 +491,16 @@ impl Driver {
             if how == How::Listed && former.is_none() && self.is_idle(&key, &object) {
                 self.idle.insert(key.clone());
             }
+            let flying = self.name_in_flight(&key, &object);
             let sight = self.sight(key, &object, &refs);
+            // First, so that the name that is told is the one which the reconciler knows.
+            if let Some(from) = flying {
+                renamed.push(Event::Renamed {
+                    from,
+                    taken: true,
+                    sight: sight.clone(),
+                });
+            }
             match (former, how) {
                 (Some((from, taken)), _) => {
                     renamed.push(Event::Renamed { from, taken, sight });
@@ -597,6 +606,13 @@ impl Driver {
             },
             key,
         }
+    }
+
+    /// The name under which an object runs, if that is another one. It was renamed, perhaps several times, while its kind
+    /// was not reconciled; what began under that name may not have ended (R3, R9b).
+    fn name_in_flight(&self, key: &Key, object: &DynamicObject) -> Option<Key> {
+        let name = self.runs.name_in(object.metadata.uid.as_deref()?)?;
+        (name != key && self.machine.status(key).is_none()).then(|| name.clone())
     }
 
     /// The name that an object had before, if the machine doesn't know it under the present one, and whether

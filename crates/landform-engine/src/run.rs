@@ -37,6 +37,8 @@ const READS_AT_ONCE: usize = 16;
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) key: Key,
+    /// The uid of the object that has this name now.
+    pub(crate) uid: Option<Arc<str>>,
     pub(crate) reason: Reason,
     pub(crate) phase: Phase,
     pub(crate) former_name: Option<String>,

@@ -17,6 +17,7 @@ const RESERVED: usize = 16;
 /// A run, from the machine's command to its return.
 pub(crate) struct Flight {
     pub(crate) key: Key,
+    uid: Option<Arc<str>>,
     pub(crate) cancellation: CancellationToken,
     /// When it was begun, by the time of day; none while it waits for its turn.
     pub(crate) since_ms: Option<u64>,
@@ -29,6 +30,8 @@ pub(crate) struct Flight {
 pub(crate) struct Runs {
     limit: usize,
     flights: BTreeMap<RunId, Flight>,
+    /// The runs by the uids of their objects, which stay when names change.
+    by_uid: BTreeMap<Arc<str>, RunId>,
     begun: usize,
     kinds: BTreeMap<Arc<GroupKind>, OfKind>,
     overdue: BTreeSet<(Instant, RunId)>,
@@ -47,6 +50,7 @@ impl Runs {
         Self {
             limit,
             flights: BTreeMap::new(),
+            by_uid: BTreeMap::new(),
             begun: 0,
             kinds: BTreeMap::new(),
             overdue: BTreeSet::new(),
@@ -58,6 +62,12 @@ impl Runs {
         self.flights.get(&run)
     }
 
+    /// The name under which a run of the object with this uid was begun and has not returned.
+    pub(crate) fn name_in(&self, uid: &str) -> Option<&Key> {
+        let run = self.by_uid.get(uid)?;
+        self.flights.get(run).map(|flight| &flight.key)
+    }
+
     /// So many are under way, wait for their turn, ignore their cancellation.
     pub(crate) fn counts(&self) -> (usize, usize, usize) {
         let waiting = self.flights.len() - self.begun - self.stuck;
@@ -65,8 +75,12 @@ impl Runs {
     }
 
     pub(crate) fn add(&mut self, run: Run) {
+        if let Some(uid) = &run.uid {
+            self.by_uid.insert(uid.clone(), run.id);
+        }
         let flight = Flight {
             key: run.key.clone(),
+            uid: run.uid.clone(),
             cancellation: run.cancellation.clone(),
             since_ms: None,
             stuck: false,
@@ -128,6 +142,11 @@ impl Runs {
     /// A run has returned.
     pub(crate) fn remove(&mut self, id: RunId) -> Option<Flight> {
         let flight = self.flights.remove(&id)?;
+        if let Some(uid) = &flight.uid
+            && self.by_uid.get(uid) == Some(&id)
+        {
+            self.by_uid.remove(uid);
+        }
         if let Some(at) = flight.overdue_at {
             self.overdue.remove(&(at, id));
         }

@@ -111,7 +111,7 @@ impl<K: Key> ReferenceGraph<K> {
     /// All nodes, by id.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> {
         let ids = (0_u32..).map(NodeId).take(self.bound());
-        ids.filter(|node| self.key(*node).is_some())
+        ids.filter(|node| self.contains(*node))
     }
 
     /// The node of a key, if there is one.
@@ -120,7 +120,13 @@ impl<K: Key> ReferenceGraph<K> {
         self.names.find(key)
     }
 
-    /// The key of a node; none when it was released.
+    /// Whether there is such a node: it was made and not released.
+    #[must_use]
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.names.is_given(node)
+    }
+
+    /// The key of a node; none when it was released or is anonymous.
     #[must_use]
     pub fn key(&self, node: NodeId) -> Option<&K> {
         self.names.key(node)
@@ -147,6 +153,14 @@ impl<K: Key> ReferenceGraph<K> {
         node
     }
 
+    /// A node without a key, which no list of objects names and no key finds. It begins behind all others.
+    pub fn add_anonymous(&mut self) -> NodeId {
+        let node = self.names.add_anonymous();
+        let place = self.order.add_last();
+        self.add_node(node, place);
+        node
+    }
+
     fn add_node(&mut self, node: NodeId, place: u32) {
         let standing = Standing { place, cycle: NONE };
         self.edges.add_node(node);
@@ -166,7 +180,7 @@ impl<K: Key> ReferenceGraph<K> {
 
     /// Forgets a node that has no edges; says whether it did.
     pub fn release(&mut self, node: NodeId) -> bool {
-        let free = self.key(node).is_some() && self.edges.is_alone(node);
+        let free = self.contains(node) && self.edges.is_alone(node);
         if free {
             self.order.remove(self.standings[node.index()].place);
             self.names.release(node);

@@ -3,7 +3,7 @@
 //! An edge whose target stands before its source is added as it is. Otherwise only the stretch of the
 //! order between the two can be wrong: what depends on the source in there (`behind`) and what the
 //! target refers to in there (`before`) share their places anew. Units that are in both are on a
-//! cycle, which this edge closes: they become one.
+//! cycle, which this edge closes: they become one. A source without dependents closes none: it goes to the end.
 //!
 //! D. J. Pearce, P. H. J. Kelly: A dynamic topological sort algorithm for directed acyclic graphs (2006).
 
@@ -15,8 +15,8 @@ const BEHIND: u32 = 1;
 const BEFORE: u32 = 2;
 
 impl<K: Key> ReferenceGraph<K> {
-    /// Adds an edge that isn't there yet.
-    pub(crate) fn link(&mut self, from: NodeId, to: NodeId, watcher: &mut impl Watcher<K>) {
+    /// Adds a ref that a node doesn't have yet.
+    pub fn link(&mut self, from: NodeId, to: NodeId, watcher: &mut impl Watcher<K>) {
         let (source, target) = (self.unit(from), self.unit(to));
         if source == target {
             if self.is_cyclic(from) {
@@ -26,7 +26,10 @@ impl<K: Key> ReferenceGraph<K> {
             }
             return;
         }
-        if self.label(target) > self.label(source) {
+        let agrees = self.label(target) < self.label(source);
+        if !agrees && self.unit_dependents(source).next().is_none() {
+            self.move_last(source);
+        } else if !agrees {
             let (low, high) = (self.label(source), self.label(target));
             let behind = self.search(source, BEHIND, low, high);
             let before = self.search(target, BEFORE, low, high);
@@ -59,6 +62,14 @@ impl<K: Key> ReferenceGraph<K> {
         }
         self.edges.add(from, to);
         watcher.linked(self, from, to);
+    }
+
+    /// Nothing stands behind a unit that has no dependents: it goes to the end, and what it refers to stays.
+    fn move_last(&mut self, unit: NodeId) {
+        let former = self.standings[unit.index()].place;
+        let place = self.order.add_last();
+        self.move_unit(unit, place);
+        self.order.remove(former);
     }
 
     /// A node that refers to itself.

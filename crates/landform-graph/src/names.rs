@@ -4,6 +4,7 @@
 //! This table holds the id and half of the hash, eight bytes each. Its hasher has random keys, since
 //! people choose the names; that leaks nowhere, because the table is never iterated.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 
 use crate::{Key, NONE, NodeId};
@@ -21,6 +22,8 @@ const EMPTY: Entry = Entry { hash: 0, id: NONE };
 pub(crate) struct Names<K> {
     keys: Vec<Option<K>>,
     free: Vec<u32>,
+    /// Ids without a key: a handful at most.
+    anonymous: BTreeSet<u32>,
     /// Open addressing with linear probing; the length is a power of two, at most 7/8 full.
     table: Vec<Entry>,
     hasher: RandomState,
@@ -31,6 +34,7 @@ impl<K: Key> Names<K> {
         Self {
             keys: Vec::new(),
             free: Vec::new(),
+            anonymous: BTreeSet::new(),
             table: vec![EMPTY; 16],
             hasher: RandomState::new(),
         }
@@ -72,18 +76,38 @@ impl<K: Key> Names<K> {
             self.grow();
             place = self.place(key, hash);
         }
-        let id = self.free.pop().unwrap_or_else(|| {
-            crate::push(&mut self.keys, None);
-            // Ids are 32 bits wide by design; four thousand million objects don't fit in memory.
-            u32::try_from(self.keys.len() - 1).unwrap_or(NONE)
-        });
+        let id = self.free_id();
         self.keys[id as usize] = Some(key.clone());
         self.table[place] = Entry { hash, id };
         (NodeId(id), true)
     }
 
-    /// Forgets a key; its id is free.
+    /// An id without a key.
+    pub(crate) fn add_anonymous(&mut self) -> NodeId {
+        let id = self.free_id();
+        self.anonymous.insert(id);
+        NodeId(id)
+    }
+
+    fn free_id(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            crate::push(&mut self.keys, None);
+            // Ids are 32 bits wide by design; four thousand million objects don't fit in memory.
+            u32::try_from(self.keys.len() - 1).unwrap_or(NONE)
+        })
+    }
+
+    /// Whether an id was given and not released.
+    pub(crate) fn is_given(&self, id: NodeId) -> bool {
+        self.key(id).is_some() || self.anonymous.contains(&id.0)
+    }
+
+    /// Forgets an id and its key; the id is free.
     pub(crate) fn release(&mut self, id: NodeId) {
+        if self.anonymous.remove(&id.0) {
+            self.free.push(id.0);
+            return;
+        }
         let Some(key) = self.keys[id.index()].take() else {
             return;
         };

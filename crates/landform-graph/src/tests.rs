@@ -93,6 +93,26 @@ fn r11_a_ref_to_a_missing_object_is_kept_until_nobody_needs_it() {
 }
 
 #[test]
+fn r9b_an_anonymous_node_refers_to_others_and_has_no_name() {
+    let mut graph = Graph::new();
+    refer(&mut graph, "b", &["a"]);
+    let anonymous = graph.add_anonymous();
+    // What comes later stands behind it, until it refers to that.
+    refer(&mut graph, "c", &["b"]);
+    let c = graph.find(&"c".to_owned()).unwrap();
+    graph.link(anonymous, c, &mut ());
+    graph.verify().unwrap();
+    assert!(graph.contains(anonymous) && graph.key(anonymous).is_none());
+    assert_eq!((graph.len(), graph.nodes().count()), (4, 4));
+    assert!(!graph.release(anonymous), "it has a ref");
+    graph.set_refs(anonymous, &[], &mut ());
+    assert!(graph.release(anonymous) && !graph.contains(anonymous));
+    assert!(!graph.release(anonymous), "only once");
+    assert_eq!(graph.intern(&"d".to_owned()), anonymous, "ids are reused");
+    graph.verify().unwrap();
+}
+
+#[test]
 fn r16_a_chain_may_come_in_any_order() {
     // Quadratic work would take minutes here.
     for backwards in [false, true] {

@@ -47,7 +47,7 @@ impl<K: Key> ReferenceGraph<K> {
     /// All that a node refers to, directly or not.
     fn reach(&self, node: NodeId) -> BTreeSet<NodeId> {
         let mut reached = BTreeSet::new();
-        if self.key(node).is_none() {
+        if !self.contains(node) {
             return reached;
         }
         let mut next: Vec<_> = self.refs(node).collect();

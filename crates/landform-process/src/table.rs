@@ -5,6 +5,7 @@
 //! descriptor of the process is opened and then the process looked at: the descriptor stays with the process that
 //! was seen, so a signal sent through it never reaches a stranger.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -187,14 +188,19 @@ pub fn leaders(mark: &Mark) -> Vec<Identity> {
 }
 
 /// What is ours: processes with a mark, wherever they are, and those in the leader's process group for as long
-/// as the leader's number, which is the group's, is its own.
+/// as the leader's number, which is the group's, is its own. A process with a mark that leads its group is such a leader:
+/// what it has started may have cleaned its environment.
 pub(crate) fn members(leader: Option<&Identity>, mark: Option<&Mark>) -> Vec<Handle> {
     let group = leader.filter(|leader| leader.holds_its_number());
+    let all = Seen::all();
+    let marked = |seen: &&Seen| mark.is_some_and(|mark| mark.is_on(seen.pid));
+    let marked: BTreeSet<i32> = all.iter().filter(marked).map(|seen| seen.pid).collect();
     let ours = |seen: &Seen| {
         group.is_some_and(|group| group.pid == seen.group)
-            || mark.is_some_and(|mark| mark.is_on(seen.pid))
+            || marked.contains(&seen.pid)
+            || marked.contains(&seen.group)
     };
-    let seen = Seen::all().into_iter().filter(ours);
+    let seen = all.into_iter().filter(ours);
     let identities = seen.filter_map(|seen| {
         let (pid, start_time, boot_id) = (seen.pid, seen.start_time, boot_id()?);
         Some(Identity {

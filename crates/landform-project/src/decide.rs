@@ -4,6 +4,7 @@
 //! 2. What is there under one name and wanted under another may be the same object (`renames`).
 //! 3. What is wanted and differs is applied.
 //! 4. What vanished is deleted: not at once, not too much, and what others may need last.
+//! 5. A definition takes all objects of its kind along: when some of them were not removed, a person must agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,9 +14,10 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::apply::{Difference, difference};
+use crate::leaving;
 use crate::namespaces::is_namespace;
 use crate::object::{ObjectId, Wanted};
-use crate::order::{Departures, definition, rank};
+use crate::order::{Departures, definition, is_definition, rank};
 use crate::renames;
 
 /// In a project with this many objects or more, deleting more than half of them needs consent.
@@ -34,7 +36,7 @@ pub struct Live {
     pub deleting: bool,
     /// The name that it had before it was last renamed.
     pub former: Option<String>,
-    /// The object itself, when it was just read.
+    /// The object itself, as it was read; none when it is known what its file said of it.
     pub object: Option<Arc<Value>>,
     /// That its kind isn't served, if so: then nothing can be done with it.
     pub unserved: Option<Unserved>,
@@ -78,9 +80,14 @@ pub struct Observed<'a> {
     pub approved: Option<&'a str>,
     /// The uids of objects whose deletion was agreed to before.
     pub agreed: &'a BTreeSet<String>,
+    /// What goes with definitions, as far as that is known: no definition goes of which it isn't.
+    pub going_along: &'a BTreeMap<ObjectId, GoingAlong>,
     /// The time of day.
     pub now_ms: u64,
 }
+
+/// All objects of a definition's kind that are there when it is its turn to go: their names and uids.
+pub type GoingAlong = Vec<(ObjectId, String)>;
 
 /// What must be done, in this order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,12 +102,18 @@ pub struct Decision {
     pub deletions_later: Vec<(ObjectId, String)>,
     /// Deletions that need consent.
     pub held: Option<HeldDeletions>,
+    /// Objects whose end would end that need, too.
+    pub held_for: GoingAlong,
+    /// Definitions that are deleted as soon as it is known what goes along.
+    pub unknown_company: Vec<ObjectId>,
     /// The uids of all objects whose deletion is agreed to.
     pub agreed: BTreeSet<String>,
     /// What is wrong with wanted objects; they are left alone.
     pub problems: Vec<(ObjectId, String)>,
     /// Objects that are made anew when they are gone.
     pub waiting: Vec<ObjectId>,
+    /// Wanted objects that are left as they are while others are missing that may be meant by them (R15b).
+    pub held_back: BTreeSet<ObjectId>,
     /// When objects were first missed.
     pub missed: BTreeMap<ObjectId, u64>,
     /// Objects that are missing and kept for now, with the time until which they are kept (R15b).
@@ -121,6 +134,10 @@ pub fn decide(observed: &Observed<'_>) -> Decision {
         problems: found.problems,
         ..Decision::default()
     };
+    let waits = |missing: &ObjectId| sure_at(observed, missing) > observed.now_ms;
+    let held_back = found.held_back.into_iter();
+    let held_back = held_back.filter(|(_, missing)| waits(missing));
+    decision.held_back = held_back.map(|(id, _)| id).collect();
     let mut vanished = vanished(observed);
     vanished.retain(|id| !decision.renames.contains_key(id) && !found.kept.contains(id));
     apply(observed, &unchanged, &mut decision);
@@ -158,7 +175,7 @@ fn apply(observed: &Observed<'_>, unchanged: &BTreeSet<&ObjectId>, decision: &mu
         decision.renames.values().chain(wrong).cloned().collect()
     };
     for (id, wanted) in observed.wanted {
-        if settled.contains(id) {
+        if settled.contains(id) || decision.held_back.contains(id) {
             continue;
         }
         let Some(live) = observed.live.get(id) else {
@@ -213,7 +230,7 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
             decision.stays.insert(id.clone(), stays);
             continue;
         }
-        let sure_at = since.saturating_add(observed.grace_ms);
+        let sure_at = sure_at(observed, id);
         if sure_at > now {
             decision.missing.insert(id.clone(), sure_at);
             let at = decision.look_again_at.unwrap_or(u64::MAX);
@@ -222,26 +239,11 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
             believed.push((id.clone(), live.uid.clone()));
         }
     }
-    let uids: BTreeSet<String> = believed.iter().map(|(_, uid)| uid.clone()).collect();
-    let living = observed.live.values().filter(|live| !live.deleting).count();
-    let many = living >= LARGE && believed.len() * 2 > living;
-    let token = token(&uids);
-    let agreed = observed.approved == Some(&token) || uids.is_subset(observed.agreed);
-    if many && !agreed {
-        decision.held = Some(HeldDeletions {
-            count: believed.len(),
-            of: living,
-            first: believed
-                .iter()
-                .take(NAMED)
-                .map(|(id, _)| id.to_string())
-                .collect(),
-            token,
-        });
+    // Files of one checkout go one after the other: what they had is judged together.
+    let all = believed.len() + decision.missing.len();
+    let is_whole = decision.missing.is_empty() || !is_many(observed, all);
+    if !is_whole || hold_many(observed, &believed, decision) {
         return;
-    }
-    if many {
-        decision.agreed = uids;
     }
     // What is on its way out may need what has its turn later.
     let order = departures(observed);
@@ -260,6 +262,112 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
         .partition(|(id, _)| Some(order.turn(id)) == first);
     decision.deletions = now;
     decision.deletions_later = later;
+    hold_definitions(observed, decision);
+}
+
+/// When it can be believed that an object is missing.
+fn sure_at(observed: &Observed<'_>, id: &ObjectId) -> u64 {
+    let since = observed.missed.get(id).copied();
+    let since = since.unwrap_or(observed.now_ms);
+    since.saturating_add(observed.grace_ms)
+}
+
+/// Holds everything back when it is more than half of a large project, and nobody has agreed. Returns whether.
+fn hold_many(
+    observed: &Observed<'_>,
+    believed: &[(ObjectId, String)],
+    decision: &mut Decision,
+) -> bool {
+    if !is_many(observed, believed.len()) {
+        return false;
+    }
+    let uids: BTreeSet<String> = believed.iter().map(|(_, uid)| uid.clone()).collect();
+    if is_agreed(observed, &uids) {
+        decision.agreed = uids;
+        return false;
+    }
+    decision.held = Some(held(observed, believed, Vec::new(), &uids));
+    true
+}
+
+/// Definitions whose turn it is go only when nothing goes along, or somebody has agreed to just that: what else is of
+/// the kind by now was not removed from a file. What has its turn later waits for them.
+fn hold_definitions(observed: &Observed<'_>, decision: &mut Decision) {
+    let (definitions, others): (Vec<_>, _) = std::mem::take(&mut decision.deletions)
+        .into_iter()
+        .partition(|(id, _)| is_definition(id));
+    decision.deletions = others;
+    let (mut company, mut sentences) = (GoingAlong::new(), Vec::new());
+    let mut accompanied = Vec::new();
+    for (id, uid) in definitions {
+        match observed.going_along.get(&id) {
+            None => decision.unknown_company.push(id),
+            Some(along) if along.is_empty() => decision.deletions.push((id, uid)),
+            Some(along) => {
+                sentences.push(sentence(&id, along));
+                company.extend(along.iter().cloned());
+                accompanied.push((id, uid));
+            }
+        }
+    }
+    if accompanied.is_empty() {
+        return;
+    }
+    let uids: BTreeSet<String> = accompanied
+        .iter()
+        .chain(&company)
+        .map(|(_, uid)| uid.clone())
+        .collect();
+    if is_agreed(observed, &uids) {
+        decision.agreed.extend(uids);
+        decision.deletions.extend(accompanied);
+    } else {
+        decision.held = Some(held(observed, &accompanied, sentences, &uids));
+        decision.held_for = company;
+    }
+}
+
+/// Whether these are more than half of a large project.
+fn is_many(observed: &Observed<'_>, deletions: usize) -> bool {
+    let living = living(observed);
+    living >= LARGE && deletions * 2 > living
+}
+
+fn living(observed: &Observed<'_>) -> usize {
+    observed.live.values().filter(|live| !live.deleting).count()
+}
+
+fn is_agreed(observed: &Observed<'_>, uids: &BTreeSet<String>) -> bool {
+    observed.approved == Some(&token(uids)) || uids.is_subset(observed.agreed)
+}
+
+fn held(
+    observed: &Observed<'_>,
+    deletions: &[(ObjectId, String)],
+    others: Vec<String>,
+    uids: &BTreeSet<String>,
+) -> HeldDeletions {
+    let first = deletions.iter().take(NAMED);
+    HeldDeletions {
+        count: deletions.len(),
+        of: living(observed),
+        first: first.map(|(id, _)| id.to_string()).collect(),
+        others,
+        token: token(uids),
+    }
+}
+
+fn sentence(definition: &ObjectId, along: &GoingAlong) -> String {
+    let names: Vec<_> = along.iter().map(|(id, _)| id.clone()).collect();
+    leaving::sentence(
+        definition,
+        &names,
+        if names.len() == 1 {
+            "that was not removed"
+        } else {
+            "that were not removed"
+        },
+    )
 }
 
 /// Why an object that has vanished isn't deleted, however long it is missing.

@@ -45,6 +45,9 @@ struct Scene {
     unsure: Vec<String>,
     approved: Option<String>,
     young: bool,
+    going_along: BTreeMap<ObjectId, GoingAlong>,
+    /// Missed just now.
+    late: BTreeSet<ObjectId>,
 }
 
 impl Scene {
@@ -98,7 +101,9 @@ impl Scene {
         let missed = if self.young {
             BTreeMap::new()
         } else {
-            self.live.keys().map(|id| (id.clone(), 0)).collect()
+            let live = self.live.keys();
+            let live = live.filter(|id| !self.late.contains(id));
+            live.map(|id| (id.clone(), 0)).collect()
         };
         decide(&Observed {
             wanted: &self.wanted,
@@ -109,6 +114,7 @@ impl Scene {
             grace_ms: GRACE_MS,
             approved: self.approved.as_deref(),
             agreed: &BTreeSet::new(),
+            going_along: &self.going_along,
             now_ms: 1_000,
         })
     }
@@ -343,7 +349,7 @@ fn r15b_renames_are_found_across_files_in_chains_and_in_swaps() {
                 .wants("h", "b", "1")
                 .wants("g", "c", "2")
                 .unsure("f"),
-            "apply c, apply b",
+            "problem b, problem c",
         ),
         (
             "told in a chain",
@@ -498,6 +504,50 @@ fn r15_an_object_that_is_missing_for_a_moment_is_not_deleted() {
     assert_eq!(decision.missing[&id("a")], 1_000 + GRACE_MS);
 }
 
+/// Names go on from file to file, and the last file isn't saved yet.
+#[test]
+fn r15b_a_chain_that_is_saved_in_part_waits_for_the_rest() {
+    let mut cut = Scene::default()
+        .has("f", "a", "1")
+        .has("g", "b", "2")
+        .wants("f", "b", "1");
+    assert_eq!(summary(&cut.decide()), "apply b, delete a");
+    cut.young = true;
+    let decision = cut.decide();
+    assert_eq!(summary(&decision), "", "b may get another name");
+    assert!(decision.missing.contains_key(&id("a")));
+    let whole = cut.wants("g", "c", "2").decide();
+    assert_eq!(summary(&whole), "rename a b, rename b c");
+    // While b stands in both files the first one has a problem, and nothing of it is taken for something else.
+    let twice = Scene::default()
+        .has("f", "a", "1")
+        .has("f", "c", "3")
+        .has("g", "b", "2")
+        .wants("f", "c", "1")
+        .wants("g", "b", "2")
+        .unsure("f");
+    assert_eq!(summary(&twice.decide()), "problem c");
+}
+
+/// A name whose object is being deleted becomes free: what should get it is never deleted meanwhile.
+#[test]
+fn r15b_a_rename_waits_for_a_name_whose_object_is_being_deleted() {
+    let mut scene = Scene::default()
+        .has("f", "a", "1")
+        .has("g", "b", "2")
+        .wants("f", "b", "1");
+    scene.live.get_mut(&id("b")).unwrap().deleting = true;
+    let waits = scene.decide();
+    assert_eq!(summary(&waits), "");
+    assert_eq!(waits.waiting, [id("b")]);
+    let chain = scene.clone().has("h", "z", "3").wants("h", "a", "3");
+    let waits = chain.decide();
+    assert_eq!(summary(&waits), "problem a");
+    assert_eq!(waits.waiting, [id("b")]);
+    scene.live.remove(&id("b"));
+    assert_eq!(summary(&scene.decide()), "rename a b");
+}
+
 #[test]
 fn r15_more_than_half_of_a_large_project_is_held() {
     let project = |total: usize, wanted: usize| {
@@ -524,6 +574,11 @@ fn r15_more_than_half_of_a_large_project_is_held() {
         );
         assert_eq!(decision.deletions.is_empty(), held.is_some());
     }
+    // One of them was missed later than the others: nothing goes before all can be judged.
+    let mut late = project(8, 3);
+    late.late.insert(id("n7"));
+    let decision = late.decide();
+    assert_eq!((decision.deletions.len(), decision.held), (0, None));
     let mut scene = project(8, 3);
     let held = scene.decide().held.unwrap();
     assert_eq!((held.count, held.of, held.first.len()), (5, 8, 5));
@@ -543,6 +598,52 @@ fn r15_more_than_half_of_a_large_project_is_held() {
         more.held.unwrap().token,
         held.token,
         "consent is for exactly these"
+    );
+}
+
+#[test]
+fn r15_a_definition_goes_only_when_nothing_goes_along_or_somebody_agreed() {
+    let gadgets = definition("gadgets.example.com");
+    let along = |names: &[&str]| -> GoingAlong {
+        let names = names.iter();
+        names
+            .map(|name| (id(name), format!("uid-{name}")))
+            .collect()
+    };
+    let scene = |known: Option<GoingAlong>, approved: Option<&str>| {
+        let mut scene = Scene::default().has("f", "a", "1").wants("f", "a", "1");
+        let live = Live {
+            uid: "uid-gadgets".into(),
+            ..Live::default()
+        };
+        scene.live.insert(gadgets.clone(), live);
+        scene.approved = approved.map(ToOwned::to_owned);
+        let known = known.map(|known| (gadgets.clone(), known));
+        scene.going_along.extend(known);
+        scene.decide()
+    };
+    let token = scene(Some(along(&["x"])), None).held.unwrap().token;
+    let agreed = Some(token.as_str());
+    let deleted = "delete gadgets.example.com";
+    for (case, known, approved, expected) in [
+        ("nobody knows", None, None, ""),
+        ("nothing", Some(along(&[])), None, deleted),
+        ("one", Some(along(&["x"])), None, "held 1"),
+        ("agreed", Some(along(&["x"])), agreed, deleted),
+        ("another", Some(along(&["y"])), agreed, "held 1"),
+        ("one more", Some(along(&["x", "y"])), agreed, "held 1"),
+    ] {
+        let decision = scene(known.clone(), approved);
+        assert_eq!(summary(&decision), expected, "{case}");
+        assert_eq!(decision.unknown_company.len(), usize::from(known.is_none()));
+        let is_held = decision.held.is_some();
+        let waits_for = known.filter(|_| is_held).unwrap_or_default();
+        assert_eq!(decision.held_for, waits_for, "{case}");
+    }
+    let held = scene(Some(along(&["x", "y"])), None).held.unwrap();
+    assert_eq!(
+        held.sentence(),
+        "1 of 2 objects would be deleted; with the definition gadgets.example.com go 2 objects that were not removed: ConfigMap web/x, ConfigMap web/y"
     );
 }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use http::Request;
 use kube::Client;
-use landform_api::project::LABEL_PROJECT;
+use landform_api::project::{ANNOTATION_FILE, LABEL_PROJECT};
 use landform_api::words::counted;
 use serde_json::Value;
 
 use crate::apply::{ApplyError, Kinds, Served};
-use crate::hidden::{Hidden, Known, discover};
+use crate::decide::GoingAlong;
+use crate::hidden::{Known, discover};
 use crate::live::{self, changing};
 use crate::namespaces;
 use crate::object::ObjectId;
@@ -64,67 +65,100 @@ pub(crate) async fn taken(
     going: impl Iterator<Item = &ObjectId>,
     project: &str,
 ) -> Result<Vec<String>, ApplyError> {
-    let definitions: Vec<_> = going.filter(|id| is_definition(id)).collect();
-    if definitions.is_empty() {
-        return Ok(Vec::new());
-    }
-    let known = discover(client, kinds).await?;
     let mut taken = Vec::new();
-    for id in definitions {
-        let others = others(client, &known, id, project).await?;
-        taken.extend(sentence(id, &others));
+    for (id, all) in going_along(client, kinds, going, Some(project)).await? {
+        let others: Vec<_> = all.into_iter().map(|(id, _)| id).collect();
+        let whose = if others.len() == 1 {
+            "that is not the project's"
+        } else {
+            "that are not the project's"
+        };
+        if !others.is_empty() {
+            taken.push(sentence(&id, &others, whose));
+        }
     }
     Ok(taken)
 }
 
-/// All objects of a definition that are not the project's.
-async fn others(
+/// All objects of the kinds of definitions, but those of a project if one is named.
+///
+/// # Errors
+/// What the API answers.
+pub(crate) async fn going_along(
+    client: &Client,
+    kinds: &Kinds,
+    going: impl Iterator<Item = &ObjectId>,
+    but_of: Option<&str>,
+) -> Result<BTreeMap<ObjectId, GoingAlong>, ApplyError> {
+    let definitions: Vec<_> = going.filter(|id| is_definition(id)).collect();
+    let mut all = BTreeMap::new();
+    if definitions.is_empty() {
+        return Ok(all);
+    }
+    let known = discover(client, kinds).await?;
+    for id in definitions {
+        let along = of_definition(client, &known, id, but_of).await?;
+        all.insert(id.clone(), along);
+    }
+    Ok(all)
+}
+
+/// All objects of a definition, but those of a project if one is named.
+async fn of_definition(
     client: &Client,
     known: &Known,
     of: &ObjectId,
-    project: &str,
-) -> Result<Vec<ObjectId>, ApplyError> {
+    but_of: Option<&str>,
+) -> Result<GoingAlong, ApplyError> {
     let is_of = |kind: &Served| definition(&format!("{}.{}", kind.plural, kind.kind.group)) == *of;
     let hidden = known.hidden.iter().filter(|hidden| is_of(&hidden.kind));
-    let hidden = hidden.filter(|hidden| hidden.project() != Some(project));
-    let mut found: Vec<_> = hidden.map(Hidden::id).collect();
+    let hidden = hidden.map(|hidden| (&hidden.kind, hidden.metadata.clone()));
+    let mut found: Vec<_> = hidden.collect();
     for served in known.served.iter().filter(|served| is_of(served)) {
-        let selector = format!("{LABEL_PROJECT}%21%3D{project}");
-        let url = format!("{}?labelSelector={selector}", served.path(None, None));
-        let request = Request::get(url).body(Vec::new());
+        let request = Request::get(served.path(None, None)).body(Vec::new());
         let request = request.map_err(|error| ApplyError::Transient(error.to_string()))?;
-        let listed: Value = match client.request(request).await {
+        let mut listed: Value = match client.request(request).await {
             Ok(listed) => listed,
             Err(kube::Error::Api(status)) if status.code == 404 => return Err(changing(served)),
             Err(error) => return Err(error.into()),
         };
-        let kind = served.kind.clone().into();
-        for object in listed["items"].as_array().into_iter().flatten() {
-            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-            found.push(ObjectId::of(&kind, text("namespace"), text("name")));
+        let items = listed["items"].as_array_mut().map(std::mem::take);
+        for mut item in items.unwrap_or_default() {
+            found.push((served, item["metadata"].take()));
         }
     }
-    Ok(found)
+    // What is marked goes anyway.
+    found.retain(|(_, metadata)| {
+        metadata["deletionTimestamp"].is_null()
+            && but_of.is_none_or(|project| !is_of_project(metadata, project))
+    });
+    let named = found.iter().map(|(served, metadata)| {
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let kind = served.kind.clone().into();
+        let id = ObjectId::of(&kind, text("namespace"), text("name"));
+        (id, text("uid").to_owned())
+    });
+    Ok(named.collect())
 }
 
-fn sentence(definition: &ObjectId, others: &[ObjectId]) -> Option<String> {
-    if others.is_empty() {
-        return None;
-    }
+/// A label can be copied; the file is noted only on what stands in one.
+fn is_of_project(metadata: &Value, project: &str) -> bool {
+    metadata["labels"][LABEL_PROJECT] == project
+        && metadata["annotations"][ANNOTATION_FILE].is_string()
+}
+
+/// What goes with a definition; `whose` says which objects these are.
+pub(crate) fn sentence(definition: &ObjectId, others: &[ObjectId], whose: &str) -> String {
     let named: Vec<_> = others.iter().take(NAMED).map(ToString::to_string).collect();
     let more = match others.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let (go, are) = if others.len() == 1 {
-        ("goes", "is")
-    } else {
-        ("go", "are")
-    };
-    Some(format!(
-        "with the definition {} {go} {} that {are} not the project's: {}{more}",
+    let go = if others.len() == 1 { "goes" } else { "go" };
+    format!(
+        "with the definition {} {go} {} {whose}: {}{more}",
         definition.name,
         counted(others.len(), "object"),
         named.join(", ")
-    ))
+    )
 }

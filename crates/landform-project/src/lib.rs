@@ -42,3 +42,4 @@ pub use renames::steps as rename_steps;
 pub use resolve::{Resolved, kinds, resolve};
 pub use scan::{Limits, ScanError};
 pub use settings::Settings;
+pub use watch::{Changed, Following, Notifier};

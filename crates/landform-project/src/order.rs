@@ -39,6 +39,11 @@ pub(crate) fn is_definition(id: &ObjectId) -> bool {
     (id.group.as_str(), id.kind.as_str()) == DEFINITION
 }
 
+fn is_reconciler(id: &ObjectId) -> bool {
+    let kind = reconciler_kind();
+    id.group == kind.group && id.kind == kind.kind
+}
+
 /// The group and the kind that a definition defines.
 pub(crate) fn defined(definition: &Value) -> (String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -59,9 +64,8 @@ pub(crate) struct Departures {
 impl Departures {
     /// The order among objects, of which some may be Reconcilers.
     pub(crate) fn of<'a>(objects: impl Iterator<Item = (&'a ObjectId, &'a Value)> + Clone) -> Self {
-        let kind = reconciler_kind();
         let definitions = objects.clone().filter(|(id, _)| is_definition(id));
-        let reconcilers = objects.filter(|(id, _)| id.group == kind.group && id.kind == kind.kind);
+        let reconcilers = objects.filter(|(id, _)| is_reconciler(id));
         let reconciled = reconcilers.filter_map(|(_, reconciler)| {
             let of = &reconciler["spec"]["for"];
             let group = of["group"].as_str().unwrap_or_default();

@@ -6,7 +6,7 @@ use landform_api::GroupVersionKind;
 use landform_api::kind::split_api_version;
 use landform_api::project::ProjectProblem;
 use landform_template::{Environment, Template};
-use landform_yaml::{Document, Limits, parse_many};
+use landform_yaml::{Budget, Document, parse_many};
 use serde_json::Value;
 
 use crate::object::Source;
@@ -96,7 +96,7 @@ impl Text<'_> {
 }
 
 fn documents(text: &Text<'_>) -> Parsed {
-    let documents = match parse_many(text.text(), &Limits::default()) {
+    let documents = match parse_many(text.text(), &Budget::FILE) {
         Ok(documents) => documents,
         Err(error) => {
             return Parsed {

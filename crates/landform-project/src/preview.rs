@@ -15,7 +15,7 @@ use crate::leaving;
 use crate::live;
 use crate::namespaces;
 use crate::object::ObjectId;
-use crate::order::rank;
+use crate::order::{is_definition, rank};
 use crate::reader::{ReadProblem, Reader};
 use crate::resolve::{self, resolve};
 
@@ -64,6 +64,9 @@ pub async fn preview(
     let there = live::list(client, &kinds, project).await?;
     let homes = |id: &ObjectId| there.get(id).map(|live| live.file.clone());
     let resolved = resolve(project, &reading, &served, &homes);
+    // All deletions are shown here, and what goes along below.
+    let definitions = there.keys().filter(|id| is_definition(id));
+    let known: BTreeMap<_, _> = definitions.map(|id| (id.clone(), Vec::new())).collect();
     let decided = |agreed: &BTreeSet<String>| {
         decide(&Observed {
             wanted: &resolved.wanted,
@@ -75,6 +78,7 @@ pub async fn preview(
             grace_ms: 0,
             approved: None,
             agreed,
+            going_along: &known,
             now_ms: 0,
         })
     };
@@ -144,6 +148,7 @@ pub async fn preview(
     deletions.sort_by_key(|(_, id)| Reverse(rank(id)));
     let going = deletions.iter().map(|(_, id)| id);
     let taken = leaving::taken(client, &kinds, going, project).await?;
+    let held = held || !taken.is_empty();
     Ok(Preview {
         objects,
         taken,

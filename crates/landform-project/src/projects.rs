@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::apply::Kinds;
 use crate::reconciler::ProjectReconciler;
 use crate::state::{Memory, State};
+use crate::watch::{Notifier, System};
 
 /// All projects of an engine: makes their reconciler, and wakes them when files change.
 #[derive(Clone)]
@@ -26,12 +27,26 @@ pub(crate) struct Shared {
     pub(crate) states: Mutex<BTreeMap<String, Arc<State>>>,
     pub(crate) kinds: Kinds,
     followed: Mutex<BTreeSet<GroupKind>>,
+    pub(crate) notifier: Arc<dyn Notifier>,
+    /// Whether files are read where the run is, and not on a thread of their own.
+    pub(crate) reads_inline: bool,
 }
 
 impl Projects {
     /// Projects whose directories are this one, or below it; without one, no directory is allowed.
     #[must_use]
     pub fn new(root: Option<PathBuf>) -> Self {
+        Self::with(root, Arc::new(System), false)
+    }
+
+    /// Projects of a simulation, which tells of changes itself. Files are read where the run is: what another
+    /// thread does would come at any time.
+    #[must_use]
+    pub fn simulated(root: PathBuf, notifier: Arc<dyn Notifier>) -> Self {
+        Self::with(Some(root), notifier, true)
+    }
+
+    fn with(root: Option<PathBuf>, notifier: Arc<dyn Notifier>, reads_inline: bool) -> Self {
         Self {
             shared: Arc::new(Shared {
                 root,
@@ -39,6 +54,8 @@ impl Projects {
                 states: Mutex::default(),
                 kinds: Kinds::default(),
                 followed: Mutex::default(),
+                notifier,
+                reads_inline,
             }),
         }
     }
@@ -125,7 +142,7 @@ impl Shared {
             .map_err(|error| unreadable(root, error))?;
         let real = path
             .canonicalize()
-            .map_err(|error| unreadable(&path, error))?;
+            .map_err(|error| unreadable(Path::new(given), error))?;
         if !real.starts_with(&root) {
             return Err(format!(
                 "spec.directory {given:?} is not below the server's directory of projects"

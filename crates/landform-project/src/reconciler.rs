@@ -25,7 +25,8 @@ use serde_json::Value;
 
 use crate::act::{Acting, Report};
 use crate::apply::{self, ApplyError, Served};
-use crate::decide::{Decision, Live, Observed, Stays, decide};
+use crate::decide::{Decision, GoingAlong, Live, Observed, Stays, decide};
+use crate::leaving;
 use crate::live;
 use crate::object::ObjectId;
 use crate::order::{defined, rank};
@@ -118,18 +119,20 @@ impl ProjectReconciler {
         loop {
             let (reader, directory) = (state.clone(), directory.clone());
             let (name_, spec) = (name.to_owned(), project.spec.clone());
-            let reading = tokio::task::spawn_blocking(move || {
-                reader.reader.lock().read(&directory, &name_, &spec, now_ms)
-            });
-            let reading = reading
-                .await
-                .map_err(|error| Failure::Transient(error.to_string()))?;
+            let read = move || reader.reader.lock().read(&directory, &name_, &spec, now_ms);
+            let reading = if self.shared.reads_inline {
+                read()
+            } else {
+                let reading = tokio::task::spawn_blocking(read).await;
+                reading.map_err(|error| Failure::Transient(error.to_string()))?
+            };
             let reading = match reading {
                 Ok(reading) => reading,
                 Err(problem) => return Ok(Err(problem)),
             };
             let mut watch = state.watch.lock().await;
-            let watch = watch.get_or_insert_with(|| Watch::new(self.waker(name)));
+            let notifier = &*self.shared.notifier;
+            let watch = watch.get_or_insert_with(|| Watch::new(notifier, self.waker(name)));
             let new = watch.follow(&reading.directories);
             if !new || attempt >= READS {
                 return Ok(Ok(reading));
@@ -166,7 +169,8 @@ impl ProjectReconciler {
         let mut early = BTreeSet::new();
         if !resolved.unknown.is_empty() {
             // Their definitions may be part of the project.
-            let decision = self.decide(context, state, reading, &resolved, &before);
+            let nothing = BTreeMap::new();
+            let decision = self.decide(context, state, reading, &resolved, &before, &nothing);
             let acting = Acting {
                 context,
                 client: client.clone(),
@@ -202,7 +206,9 @@ impl ProjectReconciler {
                 *known = read;
             }
         }
-        let decision = self.decide(context, state, reading, &resolved, &live);
+        let decision = self
+            .decide_in_full(context, state, reading, &resolved, &live)
+            .await?;
         let acting = Acting {
             context,
             client,
@@ -222,13 +228,19 @@ impl ProjectReconciler {
                 ((kind.group.clone(), kind.kind.clone()), served.clone())
             }));
             memory.said.extend(as_said(&resolved, &live, &decision));
+            memory.forget_objects();
         }
         acting.rename(&decision, &mut report).await?;
         acting
             .apply(&decision.applies, 0..=u8::MAX, &mut report)
             .await?;
         acting.delete(&decision.deletions, &mut report).await?;
-        self.shared.follow(served.into_keys().collect()).await?;
+        let company = decision.held_for.iter();
+        let company = company.filter_map(|(id, _)| self.shared.kinds.known(&id.group, &id.kind));
+        // Also of those that no file has any more: their end is waited for.
+        let there = live_kinds.values().map(|served| served.kind.clone());
+        let followed = served.into_keys().chain(there).chain(company).collect();
+        self.shared.follow(followed).await?;
         if has_arrived(&decision, &state.memory.lock().live) {
             self.shared.wake(&name);
         }
@@ -259,16 +271,7 @@ impl ProjectReconciler {
             .map_err(failure)?;
         let kinds = self.live_kinds(context, &found).await?;
         let mut memory = state.memory.lock();
-        memory.live = found
-            .iter()
-            .map(|(id, live)| {
-                let live = Live {
-                    object: None,
-                    ..live.clone()
-                };
-                (id.clone(), live)
-            })
-            .collect();
+        memory.live = found.clone();
         memory.kinds.extend(kinds);
         Ok(found)
     }
@@ -297,6 +300,27 @@ impl ProjectReconciler {
         Ok(kinds.filter(|(kind, _)| needed.contains(kind)).collect())
     }
 
+    /// Decides, and finds out what goes along when a definition goes.
+    async fn decide_in_full(
+        &self,
+        context: &Context,
+        state: &State,
+        reading: &Reading,
+        resolved: &Resolved,
+        live: &BTreeMap<ObjectId, Live>,
+    ) -> Result<Decision, Failure> {
+        let nothing = BTreeMap::new();
+        let decision = self.decide(context, state, reading, resolved, live, &nothing);
+        if decision.unknown_company.is_empty() {
+            return Ok(decision);
+        }
+        let (client, kinds) = (context.client(), &self.shared.kinds);
+        let going = decision.unknown_company.iter();
+        let along = leaving::going_along(&client, kinds, going, None).await;
+        let along = along.map_err(failure)?;
+        Ok(self.decide(context, state, reading, resolved, live, &along))
+    }
+
     fn decide(
         &self,
         context: &Context,
@@ -304,6 +328,7 @@ impl ProjectReconciler {
         reading: &Reading,
         resolved: &Resolved,
         live: &BTreeMap<ObjectId, Live>,
+        going_along: &BTreeMap<ObjectId, GoingAlong>,
     ) -> Decision {
         let memory = state.memory.lock();
         let approved = context
@@ -319,6 +344,7 @@ impl ProjectReconciler {
             grace_ms: reading.settings.grace_ms(),
             approved: approved.map(String::as_str),
             agreed: &memory.agreed,
+            going_along,
             now_ms: context.now_ms(),
         })
     }
@@ -349,7 +375,7 @@ impl ProjectReconciler {
         tell_people(
             context,
             &report.renamed,
-            decision.held.is_some(),
+            decision.held.as_ref(),
             &kept,
             &project.status,
         );
@@ -375,7 +401,8 @@ impl ProjectReconciler {
             }
             memory.content = Some(content);
             let awaited = waiting.iter().map(|id| (id.clone(), String::new()));
-            memory.awaited = awaited.collect();
+            // What goes by itself needs nobody's consent any more.
+            memory.awaited = awaited.chain(decision.held_for.iter().cloned()).collect();
             let unserved = |live: &Live| live.unserved.is_some();
             memory.lacks_kinds = !resolved.unknown.is_empty() || memory.live.values().any(unserved);
             let wanted = &resolved.wanted;
@@ -474,7 +501,9 @@ fn as_said(
         let read = live
             .get(*id)
             .is_some_and(|live| live.object.is_some() && !live.deleting);
-        read && !applied.contains(id) && !wrong.contains(id)
+        let renamed = decision.renames.contains_key(*id);
+        let later = decision.held_back.contains(*id);
+        read && !applied.contains(id) && !wrong.contains(id) && !renamed && !later
     });
     same.map(|(id, wanted)| (id.clone(), wanted.object.clone()))
         .collect()

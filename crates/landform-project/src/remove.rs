@@ -72,7 +72,7 @@ impl ProjectReconciler {
         };
         let mut report = Report::default();
         acting.delete(&unmarked, &mut report).await?;
-        tell_people(context, &[], false, &report.kept, &before);
+        tell_people(context, &[], None, &report.kept, &before);
         // Namespaces have their turn last, so nothing is left behind those that stay.
         if leaving.iter().all(|id| report.kept.contains_key(id)) {
             return Ok(Outcome::Done);
@@ -122,6 +122,11 @@ impl ProjectReconciler {
             phase: Some(ProjectPhase::Deleting),
             observed_generation: context.object().metadata.generation,
             waiting_on: waiting,
+            // Files are read no more: correcting them would do nothing.
+            files: 0,
+            objects: left.found.len(),
+            problem_count: 0,
+            problems: Vec::new(),
             held_deletions: None,
             last_error,
             ..before

@@ -34,6 +34,9 @@ pub(crate) struct Found {
     pub(crate) problems: Vec<(ObjectId, String)>,
     /// Objects that are not deleted, though no file has their names, because of these problems.
     pub(crate) kept: BTreeSet<ObjectId>,
+    /// Wanted objects whose names others still have, each with the missing object at the beginning of its chain: the
+    /// rest of the chain may be in a file that is saved a moment later.
+    pub(crate) held_back: BTreeMap<ObjectId, ObjectId>,
 }
 
 /// Finds the renames. `unchanged` are the objects that are as their files say.
@@ -49,6 +52,8 @@ pub(crate) fn find(observed: &Observed<'_>, unchanged: &BTreeSet<&ObjectId>) -> 
     search.parked();
     search.told();
     search.alike();
+    search.hold_back();
+    search.doubt();
     search.prune();
     search.drop_edits();
     search.found.renames = search.pairs;
@@ -198,6 +203,61 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Notes chains that begin with a missing object, and end with a name whose object stays for now.
+    fn hold_back(&mut self) {
+        let observed = self.observed;
+        for chain in components(&self.pairs) {
+            let (Some((_, end)), Some((missing, _))) = (chain.first(), chain.last()) else {
+                continue;
+            };
+            let is_cut = observed.live.contains_key(end) && !self.pairs.contains_key(end);
+            if is_cut && !observed.wanted.contains_key(missing) {
+                let held = chain.iter().map(|(_, to)| (to.clone(), missing.clone()));
+                self.found.held_back.extend(held);
+            }
+        }
+    }
+
+    /// What is wanted may be what a file had that has problems now: it is left alone until they are solved, and so is
+    /// what would take the name of such an object.
+    fn doubt(&mut self) {
+        let observed = self.observed;
+        let live = observed.live.iter();
+        let live = live.filter(|(_, live)| !live.deleting && live.unserved.is_none());
+        let unsure = live.filter(|(_, live)| (observed.is_unsure)(&live.file));
+        let gone = unsure.filter(|(id, _)| !observed.wanted.contains_key(id));
+        let mut doubtful: BTreeSet<&ObjectId> = gone.map(|(id, _)| id).collect();
+        while let Some((from, to)) = self.next_doubt(&doubtful) {
+            let file = observed.live.get(&from).map(|live| live.file.as_str());
+            let message = format!(
+                "{to} may be {from} of {}: nothing is done with it until the problems of files are solved",
+                file.unwrap_or_default()
+            );
+            self.part(&from);
+            self.problem(&from, to, message);
+            doubtful.extend(observed.live.get_key_value(to).map(|(id, _)| id));
+        }
+    }
+
+    fn next_doubt(&self, doubtful: &BTreeSet<&ObjectId>) -> Option<(ObjectId, &'a ObjectId)> {
+        if doubtful.is_empty() {
+            return None;
+        }
+        self.observed.wanted.keys().find_map(|to| {
+            let is_paired = |from: &ObjectId| !doubtful.contains(from);
+            let is_settled = self.taken.get(to).is_some_and(is_paired)
+                || self.unchanged.contains(to)
+                || self.has_problem(to);
+            let mut like = doubtful.iter().filter(|from| {
+                !is_settled
+                    && rank(to) > 1
+                    && place(from) == place(to)
+                    && self.is_alike(from, to, false)
+            });
+            like.next().map(|from| ((*from).clone(), to))
+        })
+    }
+
     /// Takes back what doesn't add up, until all of it does.
     fn prune(&mut self) {
         let observed = self.observed;
@@ -211,7 +271,15 @@ impl<'a> Search<'a> {
                 return;
             };
             self.part(&from);
-            if self.told.contains(&from) && !observed.wanted.contains_key(&from) {
+            let holder = observed.live.get(&to);
+            if holder.is_some_and(|holder| holder.deleting) {
+                // The name becomes free: until then the object stays as it is, and what should have its name too.
+                self.found.kept.insert(from);
+            } else if holder.is_some() && self.found.kept.contains(&to) {
+                let message =
+                    format!("{from} is renamed when {to} has its new name, which is not free yet");
+                self.problem(&from, &to, message);
+            } else if self.told.contains(&from) && !observed.wanted.contains_key(&from) {
                 let message = format!(
                     "{from} can't be renamed: {to} already exists. Choose another name, or remove that object first"
                 );

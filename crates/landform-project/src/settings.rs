@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landform_api::duration;
 use landform_api::project::{self, Link, ProjectProblem, ProjectSpec, SETTINGS_FILE, SettingsSaid};
-use landform_yaml::{Limits, parse_one, parse_placed};
+use landform_yaml::{Budget, parse_one, parse_placed};
 use serde_json::{Map, Value, json};
 
 use crate::place;
@@ -137,7 +137,7 @@ fn text_of(directory: &Path) -> Result<Option<String>, Vec<ProjectProblem>> {
 }
 
 fn parse(text: &str) -> Result<Settings, Vec<ProjectProblem>> {
-    let limits = Limits::default();
+    let limits = Budget::FILE;
     let refused = |error: landform_yaml::Error| {
         let place = (error.line, error.column);
         vec![place::at(SETTINGS_FILE, text, place, error.message)]

@@ -77,6 +77,16 @@ impl Memory {
         gone > 0 || lacking || kinds
     }
 
+    /// Forgets objects of which it is known what files said. The others may be renamed, or say in which order they go.
+    pub(crate) fn forget_objects(&mut self) {
+        let Self { live, said, .. } = self;
+        for (id, live) in live {
+            if said.contains_key(id) {
+                live.object = None;
+            }
+        }
+    }
+
     /// A definition has changed. Returns whether that matters: the project has objects of its kind, or lacks kinds.
     pub(crate) fn kind_changed(&mut self, group: &str, kind: &str) -> bool {
         let matters = self.lacks_kinds || self.has_kind(group, kind);

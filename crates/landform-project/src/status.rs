@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use landform_api::landscaper::report::{LastError, ObjectName, WaitingOn};
-use landform_api::project::{ProjectPhase, ProjectProblem, ProjectStatus, SETTINGS_FILE};
+use landform_api::project::{
+    HeldDeletions, ProjectPhase, ProjectProblem, ProjectStatus, SETTINGS_FILE,
+};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
 use crate::decide::{Decision, Stays};
@@ -91,7 +93,7 @@ pub(crate) fn waiting_on(rule: &str, objects: &BTreeSet<ObjectId>, reason: &str)
 pub(crate) fn tell_people(
     context: &Context,
     renamed: &[(ObjectId, ObjectId)],
-    held: bool,
+    held: Option<&HeldDeletions>,
     kept: &BTreeMap<ObjectId, String>,
     before: &ProjectStatus,
 ) {
@@ -102,10 +104,10 @@ pub(crate) fn tell_people(
         let message = format!("{from} is {} now", to.name);
         context.event(EventType::Normal, "Renamed", &message);
     }
-    if held && before.held_deletions.is_none() {
-        let message =
-            "more than half of the objects would be deleted: agree to it, see status.heldDeletions";
-        context.event(EventType::Warning, "DeletionsHeld", message);
+    let told = before.held_deletions.as_ref().map(|held| &held.token);
+    if let Some(held) = held.filter(|held| Some(&held.token) != told) {
+        let message = format!("{}: agree to it, see status.heldDeletions", held.sentence());
+        context.event(EventType::Warning, "DeletionsHeld", &message);
     }
 }
 

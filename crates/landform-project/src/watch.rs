@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
@@ -23,9 +23,61 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Is called when something changed.
 pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 
+/// Tells of changes in directories: the system does, or a simulation.
+pub trait Notifier: Send + Sync {
+    /// Begins to follow directories, of which there are none yet.
+    ///
+    /// # Errors
+    /// When changes can't be told.
+    fn begin(&self, changed: Changed) -> Result<Box<dyn Following>, String>;
+}
+
+/// Is called when something changed in one of the directories that are followed.
+pub type Changed = Box<dyn Fn() + Send + Sync>;
+
+/// Directories that are followed, until this is dropped.
+pub trait Following: Send {
+    /// One more; what is below it isn't meant.
+    ///
+    /// # Errors
+    /// When it can't be followed.
+    fn watch(&mut self, directory: &Path) -> Result<(), String>;
+
+    /// One less. It may be gone, and what followed it.
+    fn unwatch(&mut self, directory: &Path);
+}
+
+/// The notifications of the system.
+pub(crate) struct System;
+
+impl Notifier for System {
+    fn begin(&self, changed: Changed) -> Result<Box<dyn Following>, String> {
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // An error means that events were lost.
+            if event.map_or(true, |event| matters(&event)) {
+                changed();
+            }
+        });
+        let watcher = watcher.map_err(|error| error.to_string())?;
+        Ok(Box::new(watcher))
+    }
+}
+
+impl Following for RecommendedWatcher {
+    fn watch(&mut self, directory: &Path) -> Result<(), String> {
+        let watched = Watcher::watch(self, directory, RecursiveMode::NonRecursive);
+        watched.map_err(|error| error.to_string())
+    }
+
+    fn unwatch(&mut self, directory: &Path) {
+        // It may be gone, and its watch with it.
+        let _ = Watcher::unwatch(self, directory);
+    }
+}
+
 /// Follows the directories of one project.
 pub(crate) struct Watch {
-    watcher: Option<RecommendedWatcher>,
+    watcher: Option<Box<dyn Following>>,
     directories: BTreeMap<PathBuf, (u64, u64)>,
     wake: Wake,
     gathering: JoinHandle<()>,
@@ -33,15 +85,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(wake: Wake) -> Self {
+    pub(crate) fn new(notifier: &dyn Notifier, wake: Wake) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // An error means that events were lost.
-            if event.map_or(true, |event| matters(&event)) {
-                // When the project is gone there is no listener any more.
-                let _ = sender.send(());
-            }
-        });
+        let watcher = notifier.begin(Box::new(move || {
+            // When the project is gone there is no listener any more.
+            let _ = sender.send(());
+        }));
         let mut watch = Self {
             gathering: tokio::spawn(gather(receiver, wake.clone())),
             watcher: None,
@@ -65,15 +114,14 @@ impl Watch {
         let known = std::mem::take(&mut self.directories);
         for (path, inode) in &known {
             if directories.get(path) != Some(inode) {
-                // It may be gone, and its watch with it.
-                let _ = watcher.unwatch(path);
+                watcher.unwatch(path);
             }
         }
         let mut new = false;
         let mut failed = None;
         for (path, inode) in directories {
             if known.get(path) != Some(inode) {
-                match watcher.watch(path, RecursiveMode::NonRecursive) {
+                match watcher.watch(path) {
                     Ok(()) => new = true,
                     // The next look finds that it is gone.
                     Err(error) if is_gone(path) => drop(error),
@@ -89,7 +137,7 @@ impl Watch {
     }
 
     /// Notifications can't be had: files are looked at again and again.
-    fn look(&mut self, error: &notify::Error) {
+    fn look(&mut self, error: &str) {
         if self.looking.is_some() {
             return;
         }

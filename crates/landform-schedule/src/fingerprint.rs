@@ -14,6 +14,10 @@ impl<K: ObjectKey> Scheduler<K> {
             keys.sort();
             keys
         };
+        let name = |node| {
+            let ghost = self.ghosts.contains(node);
+            (key(&self.ghosts.run_at(node)), ghost)
+        };
         let mut lines: Vec<_> = self
             .graph
             .nodes()
@@ -26,7 +30,6 @@ impl<K: ObjectKey> Scheduler<K> {
                 let state = (object.presence, object.due.is_some(), object.flight);
                 let former = self.former_names.get(&node);
                 let former = former.map(|former| (former.name.to_string(), former.tried));
-                let waits = self.waiting.former_of.get(&node).and_then(key);
                 let waiting = self.waiting.for_ancestor.get(&node);
                 let waiting = waiting.map(|nodes| keys(&mut nodes.iter()));
                 let far = self.waiting.far.contains(&node);
@@ -38,15 +41,12 @@ impl<K: ObjectKey> Scheduler<K> {
                     ..*self.ripple.of(self.graph.unit(node))
                 };
                 format!(
-                    "{:?} {state:?} {run:?} {refs:?} {former:?} {waits:?} {waiting:?} {far} {cut:?} {tally:?}",
-                    key(&node)
+                    "{:?} {state:?} {run:?} {refs:?} {former:?} {waiting:?} {far} {cut:?} {tally:?}",
+                    name(node)
                 )
             })
             .collect();
         lines.sort();
-        for (to, runs) in self.past_refs.all() {
-            lines.push(format!("{to} past ref of {:?}", keys(&mut runs.iter())));
-        }
         for (scope, barrier) in self.barriers.all() {
             let sets = [&barrier.deletes, &barrier.renames, &barrier.held];
             let sets = sets.map(|set| keys(&mut set.iter()));

@@ -73,7 +73,6 @@ impl<K: ObjectKey> Scheduler<K> {
                 self.report(node, Report::CycleBroken);
                 self.set_due(node, Reason::CycleBroken);
             }
-            self.cancel_past_dependents(node);
             self.recount(node);
             self.candidate(node);
             self.release_waiting(node);
@@ -82,17 +81,18 @@ impl<K: ObjectKey> Scheduler<K> {
 
     /// Cancels the runs of a unit that must not go on below what is active above it.
     fn overtake(&mut self, unit: NodeId, by: NodeId) {
-        if self.graph.key(unit).is_none() || self.ripple.of(unit).active_parents == 0 {
+        if !self.graph.contains(unit) || self.ripple.of(unit).active_parents == 0 {
             return;
         }
         let members: Vec<_> = self.graph.members(unit).collect();
-        for node in members {
+        for member in members {
+            let node = self.ghosts.run_at(member);
             let run = self.runs.get(&node).filter(|run| run.cancelled.is_none());
             let ancestor = match run.map(|run| run.phase) {
                 None => continue,
                 Some(Phase::Ordinary) if by == node => self.active_ref(unit),
                 Some(Phase::Ordinary) => Some(by),
-                Some(phase) => self.blocker(node, phase).map(|blocker| blocker.node),
+                Some(phase) => self.blocker(member, phase).map(|blocker| blocker.node),
             };
             let ancestor = ancestor.and_then(|ancestor| self.graph.key(ancestor).cloned());
             if let Some(ancestor) = ancestor {
@@ -122,8 +122,9 @@ impl<K: ObjectKey> Scheduler<K> {
         for unit in self.busy_from(children) {
             let members: Vec<_> = self.graph.members(unit).collect();
             for member in members {
-                if self.runs.get(&member).is_some_and(|run| run.phase >= phase) {
-                    self.cancel(member, Cause::Ancestor(key.clone()));
+                let node = self.ghosts.run_at(member);
+                if self.runs.get(&node).is_some_and(|run| run.phase >= phase) {
+                    self.cancel(node, Cause::Ancestor(key.clone()));
                 }
             }
         }
@@ -134,7 +135,7 @@ impl<K: ObjectKey> Scheduler<K> {
         let mut found = BTreeSet::new();
         let mut next = units;
         while let Some(unit) = next.pop() {
-            let known = self.graph.key(unit).is_some() && self.graph.unit(unit) == unit;
+            let known = self.graph.contains(unit) && self.graph.unit(unit) == unit;
             if known && self.ripple.of(unit).busy && found.insert(unit) {
                 next.extend(self.graph.unit_dependents(unit));
             }

@@ -18,8 +18,8 @@ mod event;
 #[cfg(test)]
 mod fingerprint;
 mod flow;
+mod ghosts;
 mod object;
-mod past_refs;
 mod patience;
 mod ripple;
 mod run;

@@ -140,8 +140,4 @@ pub(crate) struct Waiting {
     pub(crate) for_ancestor: BTreeMap<NodeId, BTreeSet<NodeId>>,
     /// Those of them whose ancestor is no direct ref: any cut path may free them.
     pub(crate) far: BTreeSet<NodeId>,
-    /// Renamed objects, by the former name's node whose run hasn't returned.
-    pub(crate) for_former: BTreeMap<NodeId, BTreeSet<NodeId>>,
-    /// The same the other way round.
-    pub(crate) former_of: BTreeMap<NodeId, NodeId>,
 }

@@ -92,7 +92,7 @@ impl Ripple {
     /// Makes the flags true again, everywhere.
     pub(crate) fn run<K: Key>(&mut self, graph: &ReferenceGraph<K>) {
         while let Some(unit) = self.work.pop() {
-            if graph.key(unit).is_none() || graph.unit(unit) != unit {
+            if !graph.contains(unit) || graph.unit(unit) != unit {
                 continue;
             }
             let tally = *self.of(unit);

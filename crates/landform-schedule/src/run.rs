@@ -90,17 +90,14 @@ impl<K: ObjectKey> Scheduler<K> {
         } else if run.cancelled.is_none() {
             self.set_due(node, run.reason.min(Reason::GaveUp));
         }
-        for renamed in self.waiting.for_former.remove(&node).unwrap_or_default() {
-            if self.waiting.former_of.get(&renamed) == Some(&node) {
-                self.waiting.former_of.remove(&renamed);
-            }
-            self.candidate(renamed);
-        }
-        self.forget_past_refs(node);
+        let past_refs = self.dispel(node);
         self.recount(node);
         self.candidate(node);
         self.release_waiting(node);
         self.flow(node);
+        for to in past_refs {
+            self.release(to);
+        }
         self.release(node);
     }
 

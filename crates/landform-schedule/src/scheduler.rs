@@ -11,8 +11,8 @@ use landform_graph::{NodeId, ReferenceGraph};
 use crate::barrier::{Barriers, Scope};
 use crate::command::{Cause, Command, Phase, Reason, Report};
 use crate::event::{Event, ObjectKey, Order, Role, RunId, Version};
+use crate::ghosts::Ghosts;
 use crate::object::{Flight, Former, Object, Presence, Run, Timer, Trouble, Waiting};
-use crate::past_refs::PastRefs;
 use crate::ripple::Ripple;
 
 /// The scheduler of reconcilers as a state machine: same events, same commands.
@@ -34,7 +34,7 @@ pub struct Scheduler<K> {
     /// Among whom objects' deletes and renames go first, where that isn't their namespace.
     pub(crate) orders: BTreeMap<NodeId, Order<K>>,
     pub(crate) waiting: Waiting,
-    pub(crate) past_refs: PastRefs<K>,
+    pub(crate) ghosts: Ghosts,
     /// Objects whose time has come and that wait for those below them: for this one at present (R12b).
     pub(crate) patient: BTreeMap<NodeId, NodeId>,
     /// Whether a reference was taken back since the patient were last looked at.
@@ -67,7 +67,7 @@ impl<K: ObjectKey> Scheduler<K> {
             barriers: Barriers::default(),
             orders: BTreeMap::new(),
             waiting: Waiting::default(),
-            past_refs: PastRefs::default(),
+            ghosts: Ghosts::default(),
             patient: BTreeMap::new(),
             cut_edges: false,
             early: VecDeque::new(),
@@ -171,7 +171,6 @@ impl<K: ObjectKey> Scheduler<K> {
             self.ripple.set_due(&self.graph, node, true);
             self.clear_timer(node);
         }
-        self.cancel_past_dependents(node);
         self.recount(node);
         self.candidate(node);
     }
@@ -317,7 +316,7 @@ impl<K: ObjectKey> Scheduler<K> {
     pub(crate) fn cut_refs(&mut self, node: NodeId) {
         self.cut.insert(node);
         let refs: Vec<_> = self.graph.refs(node).collect();
-        self.keep_past_refs(node, refs.clone());
+        self.keep_past_refs(node, &refs);
         self.graph.set_refs(node, &[], &mut self.ripple);
         for to in refs {
             self.release(to);

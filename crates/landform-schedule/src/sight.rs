@@ -142,7 +142,8 @@ impl<K: ObjectKey> Scheduler<K> {
         let refs: Vec<_> = refs.iter().map(|key| self.graph.intern_ref(key)).collect();
         self.grow();
         let lost = before.iter().filter(|to| !refs.contains(to));
-        self.keep_past_refs(node, lost.copied().collect());
+        let lost: Vec<_> = lost.copied().collect();
+        self.keep_past_refs(node, &lost);
         let changed = self.graph.set_refs(node, &refs, &mut self.ripple);
         if changed {
             self.cut_edges = true;
@@ -215,7 +216,6 @@ impl<K: ObjectKey> Scheduler<K> {
     fn vanish(&mut self, node: NodeId) {
         self.clear_due(node);
         self.clear_timer(node);
-        self.keep_former_run(node);
         let object = self.object_mut(node);
         object.presence = Presence::Missing;
         object.cyclic = false;
@@ -234,7 +234,6 @@ impl<K: ObjectKey> Scheduler<K> {
         let old = found.filter(|node| !taken && self.object(*node).exists());
         let mut former = from.clone();
         // The removal of the former name may have been seen before; a run under it goes on all the same.
-        let mut flying = found.filter(|node| self.runs.contains_key(node));
         self.keep_renamed(from, &sight.key);
         if let Some(old) = old {
             // A second rename before the first was carried out: the reconciler knows the first name,
@@ -243,7 +242,6 @@ impl<K: ObjectKey> Scheduler<K> {
                 Some(first) if first.name != sight.key || !first.tried => first.name,
                 Some(_) | None => former,
             };
-            flying = flying.or_else(|| self.waiting.former_of.get(&old).copied());
             self.vanish(old);
             self.stop(old, Cause::Object(Touch::Renamed));
             self.flow(old);
@@ -260,11 +258,6 @@ impl<K: ObjectKey> Scheduler<K> {
             self.former_names.insert(node, former);
             self.remember(node, sight);
             self.changed_by_others(node, Reason::Renamed);
-        }
-        if let Some(flying) = flying.filter(|flying| *flying != node) {
-            self.waiting.former_of.insert(node, flying);
-            let waiting = self.waiting.for_former.entry(flying).or_default();
-            waiting.insert(node);
         }
         self.recount(node);
         self.flow(node);

@@ -14,12 +14,10 @@ pub(crate) enum Hold {
     Itself,
     /// A ref is active.
     Refs,
-    /// A run that refers to it, or had when it started, hasn't returned.
+    /// A run that refers to it, or has, or was started under its former name, hasn't returned.
     Dependents,
     /// A delete or rename waits for this ancestor.
     Ancestor(Blocker),
-    /// The run under its former name hasn't returned.
-    FormerName(NodeId),
 }
 
 impl<K: ObjectKey> Scheduler<K> {
@@ -75,7 +73,7 @@ impl<K: ObjectKey> Scheduler<K> {
             // Nothing runs, so nothing below can be disturbed.
             return (tally.active_parents > 0).then_some(Hold::Refs);
         }
-        if tally.busy_children > 0 || self.is_past_ref(node) {
+        if tally.busy_children > 0 {
             return Some(Hold::Dependents);
         }
         if tally.active_parents > 0 {
@@ -87,8 +85,7 @@ impl<K: ObjectKey> Scheduler<K> {
                 return Some(Hold::Ancestor(blocker));
             }
         }
-        let former = self.waiting.former_of.get(&node);
-        former.map(|former| Hold::FormerName(*former))
+        None
     }
 
     fn start(&mut self, node: NodeId) {

@@ -147,23 +147,23 @@ impl<K: ObjectKey> Scheduler<K> {
                 active.map(Wait::Ref).collect()
             }
             Some(Hold::Ancestor(blocker)) => key(blocker.node).map(Wait::Ref).into_iter().collect(),
-            Some(Hold::FormerName(former)) => {
-                key(former).map(Wait::FormerName).into_iter().collect()
-            }
             Some(Hold::Dependents) => {
-                let had = self.graph.key(node).into_iter();
-                let had = had.flat_map(|key| self.past_refs.to(key));
-                let flying = self.flying_below(node).into_iter().chain(had).take(NAMED);
-                flying.filter_map(key).map(Wait::Dependent).collect()
+                let former = self.former_names.get(&node).map(|former| &former.name);
+                let waits_for = |run: K| match former == Some(&run) {
+                    true => Wait::FormerName(run),
+                    false => Wait::Dependent(run),
+                };
+                let flying = self.flying_below(node).into_iter();
+                flying.filter_map(key).map(waits_for).collect()
             }
             None => self.preceded_by(node),
         }
     }
 
-    /// Runs below an object that haven't returned; the first few.
-    fn flying_below(&self, node: NodeId) -> Vec<NodeId> {
+    /// Runs below an object that haven't returned, by their objects; the first few.
+    fn flying_below(&self, node: NodeId) -> BTreeSet<NodeId> {
         let mut seen = BTreeSet::new();
-        let mut flying = Vec::new();
+        let mut flying = BTreeSet::new();
         let mut next: Vec<_> = self.graph.unit_dependents(node).collect();
         while let Some(unit) = next.pop() {
             if flying.len() >= NAMED {
@@ -171,7 +171,8 @@ impl<K: ObjectKey> Scheduler<K> {
             }
             if self.ripple.of(unit).busy && seen.insert(unit) {
                 let members = self.graph.members(unit);
-                flying.extend(members.filter(|member| self.ripple.of(*member).flying));
+                let members = members.filter(|member| self.ripple.of(*member).flying);
+                flying.extend(members.map(|member| self.ghosts.run_at(member)));
                 next.extend(self.graph.unit_dependents(unit));
             }
         }

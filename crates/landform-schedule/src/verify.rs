@@ -22,6 +22,10 @@ impl<K: ObjectKey> Scheduler<K> {
             if self.graph.unit(node) == node {
                 self.ripple.verify(&self.graph, node)?;
             }
+            if self.ghosts.contains(node) {
+                self.verify_ghost(node)?;
+                continue;
+            }
             let run = self.runs.get(&node);
             let flight = match (run.map(|run| run.cancelled.is_some()), object.flight) {
                 (None, Flight::None) | (Some(false), Flight::Running) => true,

@@ -25,13 +25,18 @@ const OF_THE_WAY: [&str; 2] = ["events", "events.events.k8s.io"];
 /// Every object that is stored, by `bucket name`.
 #[must_use]
 pub fn objects(store: &MemoryStore) -> BTreeMap<String, Value> {
+    objects_below(store, "")
+}
+
+/// Every object whose name, with its namespace, begins like this.
+pub(crate) fn objects_below(store: &MemoryStore, prefix: &str) -> BTreeMap<String, Value> {
     let mut objects = BTreeMap::new();
     // A store in memory answers at once.
     let buckets = store.buckets().now_or_never().and_then(Result::ok);
     for bucket in buckets.unwrap_or_default() {
         let query = RangeQuery {
             bucket: bucket.clone(),
-            prefix: String::new(),
+            prefix: prefix.to_owned(),
             after: None,
             limit: None,
             at: None,

@@ -43,6 +43,7 @@ pub mod network;
 pub mod node;
 pub mod operators;
 pub mod process;
+pub mod project;
 pub mod report;
 pub mod script;
 pub mod simulation;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 use landform_sim::report::Report;
 use landform_sim::simulation::Failure;
-use landform_sim::{Template, api_world, landscape, mixed, node};
+use landform_sim::{Template, api_world, landscape, mixed, node, project};
 
 /// A simulated process allocates like the real one, which has this allocator as well.
 #[global_allocator]
@@ -43,6 +43,8 @@ enum WorldName {
     Landscape,
     /// Hooks, renames, edited definitions and uncoordinated writers.
     Mixed,
+    /// A directory of files that people edit, and the objects that they stand for.
+    Project,
 }
 
 impl WorldName {
@@ -52,6 +54,7 @@ impl WorldName {
             Self::Api => Template::new(&[]),
             Self::Landscape => landscape::template(),
             Self::Mixed => mixed::template(),
+            Self::Project => project::template(),
         }
     }
 
@@ -61,6 +64,7 @@ impl WorldName {
             Self::Api => api_world::run(template, seed),
             Self::Landscape => landscape::run(template, seed),
             Self::Mixed => mixed::run(template, seed),
+            Self::Project => project::run(template, seed),
         }
     }
 }

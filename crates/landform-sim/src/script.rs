@@ -78,7 +78,7 @@ impl<W: World> Script<W> {
                 Action::Wish(Wish::Applied(object))
             }
             ["apply"] => {
-                let limits = landform_yaml::Limits::default();
+                let limits = landform_yaml::Budget::FILE;
                 let read = landform_yaml::parse_one(below, &limits);
                 let read = read.map_err(|error| error.to_string())?;
                 Action::Wish(Wish::Applied(read))

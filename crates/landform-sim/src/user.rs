@@ -9,7 +9,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
-use crate::end_state::objects;
+use crate::end_state::objects_below;
 use crate::process::{Process, root};
 
 /// The pause before something is tried again.
@@ -221,7 +221,17 @@ async fn give(
 
 /// The uid of what is stored under a name; none when nothing is, or it is going.
 fn uid(process: &Process, name: &ObjectName) -> Option<String> {
-    let stored = objects(process.surroundings().disk.store());
+    let ObjectName {
+        namespace,
+        name: named,
+        ..
+    } = name;
+    let place = if namespace.is_empty() {
+        named.clone()
+    } else {
+        format!("{namespace}/{named}")
+    };
+    let stored = objects_below(process.surroundings().disk.store(), &place);
     let found = stored.values().find(|object| {
         let metadata = &object["metadata"];
         object["kind"] == *name.kind

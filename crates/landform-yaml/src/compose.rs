@@ -4,18 +4,19 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use landform_api::Budget;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Place};
 use crate::scalar::{self, Scalar};
-use crate::{Document, Limits, Word};
+use crate::{Document, Word};
 
 /// Reads all documents of a text; those without any content are left out.
-pub(crate) fn compose(text: &str, limits: &Limits) -> Result<Vec<Document>, Error> {
+pub(crate) fn compose(text: &str, budget: &Budget) -> Result<Vec<Document>, Error> {
     refuse_control_characters(text)?;
     let mut composer = Composer {
-        limits,
+        budget,
         nodes: 0,
         stack: Vec::new(),
         documents: Vec::new(),
@@ -31,10 +32,10 @@ pub(crate) fn compose(text: &str, limits: &Limits) -> Result<Vec<Document>, Erro
 
 /// Reads a text as [`compose`] does, and notes where everything stands; words that YAML 1.1 takes for
 /// booleans stay as they are written.
-pub(crate) fn compose_placed(text: &str, limits: &Limits) -> Result<(Vec<Document>, Notes), Error> {
+pub(crate) fn compose_placed(text: &str, budget: &Budget) -> Result<(Vec<Document>, Notes), Error> {
     refuse_control_characters(text)?;
     let mut composer = Composer {
-        limits,
+        budget,
         nodes: 0,
         stack: Vec::new(),
         documents: Vec::new(),
@@ -67,8 +68,8 @@ enum Open {
     },
 }
 
-struct Composer<'limits> {
-    limits: &'limits Limits,
+struct Composer<'budget> {
+    budget: &'budget Budget,
     nodes: usize,
     stack: Vec<(Open, Place)>,
     documents: Vec<Document>,
@@ -178,8 +179,8 @@ impl Composer<'_> {
                  {{ x }}, put it in quotes)",
             ));
         }
-        if self.stack.len() >= self.limits.max_depth {
-            let limit = self.limits.max_depth;
+        if self.stack.len() >= self.budget.depth {
+            let limit = self.budget.depth;
             return Err(place.error(
                 ErrorKind::Limit,
                 format!("the text is nested more than {limit} levels deep: make it flatter"),
@@ -247,7 +248,7 @@ impl Composer<'_> {
 
     fn count(&mut self, place: Place) -> Result<(), Error> {
         self.nodes += 1;
-        let limit = self.limits.max_nodes;
+        let limit = self.budget.nodes;
         if self.nodes > limit {
             return Err(place.error(
                 ErrorKind::Limit,

@@ -1,23 +1,28 @@
-//! The short way for texts that are JSON, and the search for keys that JSON texts give twice.
+//! The short way for texts that are JSON.
 //!
 //! JSON is almost a part of YAML; what differs (surrogate pairs, very long keys) is why a text that
 //! begins like JSON is tried as JSON first.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt;
 
+use landform_api::Budget;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::Limits;
 use crate::error::{Error, ErrorKind, Place};
 
 /// Reads the text when it is JSON; `None` when it should be read as YAML.
-pub(crate) fn parse_if_json(text: &str, limits: &Limits) -> Option<Result<Value, Error>> {
+pub(crate) fn parse_if_json(text: &str, budget: &Budget) -> Option<Result<Value, Error>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
-    let reader = Reader::new(*limits);
+    let reader = Reader {
+        budget: *budget,
+        nodes: Cell::new(0),
+        over_limit: Cell::new(false),
+        duplicate: Cell::new(false),
+    };
     let mut source = serde_json::Deserializer::from_str(text);
     let answer = Seed {
         reader: &reader,
@@ -27,7 +32,7 @@ pub(crate) fn parse_if_json(text: &str, limits: &Limits) -> Option<Result<Value,
     .and_then(|value| source.end().map(|()| value));
     match answer {
         // The YAML reader names both lines of a key that is given twice.
-        Ok(_) if !reader.duplicates.borrow().is_empty() => None,
+        Ok(_) if reader.duplicate.get() => None,
         Ok(value) => Some(Ok(value)),
         Err(error) if reader.over_limit.get() => {
             let place = Place {
@@ -40,25 +45,6 @@ pub(crate) fn parse_if_json(text: &str, limits: &Limits) -> Option<Result<Value,
     }
 }
 
-/// The paths (`spec.ports[0].name`) of the keys that a JSON text gives more than once, in order.
-///
-/// A text that is not JSON has none up to the place where it stops being JSON.
-#[must_use]
-pub fn json_duplicate_keys(text: &[u8]) -> Vec<String> {
-    let reader = Reader::new(Limits {
-        max_depth: usize::MAX,
-        max_nodes: usize::MAX,
-    });
-    let mut source = serde_json::Deserializer::from_slice(text);
-    // What is wrong with the text apart from that is for others to say.
-    let _ = Seed {
-        reader: &reader,
-        depth: 0,
-    }
-    .deserialize(&mut source);
-    reader.duplicates.into_inner()
-}
-
 /// serde_json appends the place to its message; ours has it in fields.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -66,45 +52,11 @@ fn without_place(error: &serde_json::Error) -> String {
         .map_or(text.clone(), |(message, _)| message.to_owned())
 }
 
-/// A step of the path to the value that is being read.
-enum Step {
-    Key(String),
-    Index(usize),
-}
-
 struct Reader {
-    limits: Limits,
+    budget: Budget,
     nodes: Cell<usize>,
     over_limit: Cell<bool>,
-    path: RefCell<Vec<Step>>,
-    duplicates: RefCell<Vec<String>>,
-}
-
-impl Reader {
-    fn new(limits: Limits) -> Self {
-        Reader {
-            limits,
-            nodes: Cell::new(0),
-            over_limit: Cell::new(false),
-            path: RefCell::default(),
-            duplicates: RefCell::default(),
-        }
-    }
-
-    fn path_to(&self, key: &str) -> String {
-        let mut text = String::new();
-        for step in self.path.borrow().iter() {
-            match step {
-                Step::Key(key) if text.is_empty() => text.push_str(key),
-                Step::Key(key) => text.extend([".", key]),
-                Step::Index(index) => text.push_str(&format!("[{index}]")),
-            }
-        }
-        if !text.is_empty() {
-            text.push('.');
-        }
-        text + key
-    }
+    duplicate: Cell<bool>,
 }
 
 #[derive(Clone, Copy)]
@@ -115,7 +67,7 @@ struct Seed<'r> {
 
 impl<'r> Seed<'r> {
     fn deeper<E: serde::de::Error>(self) -> Result<Seed<'r>, E> {
-        let limit = self.reader.limits.max_depth;
+        let limit = self.reader.budget.depth;
         if self.depth >= limit {
             self.reader.over_limit.set(true);
             return Err(E::custom(format_args!(
@@ -129,7 +81,7 @@ impl<'r> Seed<'r> {
     }
 
     fn count<E: serde::de::Error>(self) -> Result<(), E> {
-        let (nodes, limit) = (self.reader.nodes.get() + 1, self.reader.limits.max_nodes);
+        let (nodes, limit) = (self.reader.nodes.get() + 1, self.reader.budget.nodes);
         self.reader.nodes.set(nodes);
         if nodes > limit {
             self.reader.over_limit.set(true);
@@ -190,15 +142,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
         let inner = self.deeper()?;
         let mut items = Vec::new();
-        loop {
-            self.reader.path.borrow_mut().push(Step::Index(items.len()));
-            let item = source.next_element_seed(inner)?;
-            self.reader.path.borrow_mut().pop();
-            match item {
-                Some(item) => items.push(item),
-                None => return Ok(Value::Array(items)),
-            }
+        while let Some(item) = source.next_element_seed(inner)? {
+            items.push(item);
         }
+        Ok(Value::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
@@ -206,14 +153,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut entries = Map::new();
         while let Some(key) = source.next_key::<String>()? {
             self.count::<A::Error>()?;
-            if entries.contains_key(&key) {
-                let path = self.reader.path_to(&key);
-                self.reader.duplicates.borrow_mut().push(path);
-            }
-            self.reader.path.borrow_mut().push(Step::Key(key.clone()));
             let value = source.next_value_seed(inner)?;
-            self.reader.path.borrow_mut().pop();
-            entries.insert(key, value);
+            if entries.insert(key, value).is_some() {
+                self.reader.duplicate.set(true);
+            }
         }
         Ok(Value::Object(entries))
     }

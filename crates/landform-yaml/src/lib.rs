@@ -27,28 +27,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 pub use error::{Error, ErrorKind};
-pub use json::json_duplicate_keys;
+pub use landform_api::Budget;
 pub use write::write;
 
 use error::Place;
-
-/// How large a text may become while it is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// How many mappings and sequences may stand inside each other.
-    pub max_depth: usize,
-    /// How many values (scalars, mappings, sequences) all documents may have together.
-    pub max_nodes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            max_depth: 100,
-            max_nodes: 1_000_000,
-        }
-    }
-}
 
 /// One document of a text with several.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,12 +47,12 @@ pub struct Document {
 ///
 /// # Errors
 /// When the text is malformed, passes a limit, or holds no document or several.
-pub fn parse_one(text: &str, limits: &Limits) -> Result<Value, Error> {
-    let text = without_byte_order_mark(text);
-    if let Some(answer) = json::parse_if_json(text, limits) {
+pub fn parse_one(text: &str, budget: &Budget) -> Result<Value, Error> {
+    let text = within(budget, text)?;
+    if let Some(answer) = json::parse_if_json(text, budget) {
         return answer;
     }
-    let mut documents = compose::compose(text, limits)?.into_iter();
+    let mut documents = compose::compose(text, budget)?.into_iter();
     match (documents.next(), documents.next()) {
         (Some(only), None) => Ok(only.value),
         (None, _) => Err(Place { line: 1, column: 1 }.error(
@@ -94,14 +76,14 @@ pub fn parse_one(text: &str, limits: &Limits) -> Result<Value, Error> {
 ///
 /// # Errors
 /// When the text is malformed or passes a limit.
-pub fn parse_many(text: &str, limits: &Limits) -> Result<Vec<Document>, Error> {
-    let text = without_byte_order_mark(text);
-    let mut documents = match json::parse_if_json(text, limits) {
+pub fn parse_many(text: &str, budget: &Budget) -> Result<Vec<Document>, Error> {
+    let text = within(budget, text)?;
+    let mut documents = match json::parse_if_json(text, budget) {
         Some(answer) => vec![Document {
             value: answer?,
             line: first_line_of_content(text),
         }],
-        None => compose::compose(text, limits)?,
+        None => compose::compose(text, budget)?,
     };
     documents.retain(|document| !document.value.is_null());
     Ok(documents)
@@ -134,9 +116,9 @@ pub struct Word {
 ///
 /// # Errors
 /// When the text is malformed, passes a limit, or holds several documents.
-pub fn parse_placed(text: &str, limits: &Limits) -> Result<Placed, Error> {
-    let text = without_byte_order_mark(text);
-    let (documents, notes) = compose::compose_placed(text, limits)?;
+pub fn parse_placed(text: &str, budget: &Budget) -> Result<Placed, Error> {
+    let text = within(budget, text)?;
+    let (documents, notes) = compose::compose_placed(text, budget)?;
     let mut documents = documents.into_iter();
     let first = documents.next();
     if let Some(second) = documents.next() {
@@ -156,8 +138,17 @@ pub fn parse_placed(text: &str, limits: &Limits) -> Result<Placed, Error> {
     })
 }
 
-fn without_byte_order_mark(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
+/// The text to read, without a byte order mark.
+fn within<'t>(budget: &Budget, text: &'t str) -> Result<&'t str, Error> {
+    if text.len() > budget.bytes {
+        let problem = format!(
+            "the text has {} bytes, and {} are taken: split it into several",
+            text.len(),
+            budget.bytes
+        );
+        return Err(Place { line: 1, column: 1 }.error(ErrorKind::Limit, problem));
+    }
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 fn first_line_of_content(text: &str) -> usize {

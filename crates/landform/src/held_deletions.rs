@@ -40,7 +40,7 @@ pub(crate) async fn approve(server: &ClientArgs, name: &str) -> Result<ExitCode,
         .await
         .map_err(plain)?;
     let text = format!(
-        "The project {name} may delete {} of its {} objects: {}{}\n",
+        "The project {name} may delete {} of its {} objects: {}{}\n{}",
         held.count,
         held.of,
         held.first.join(", "),
@@ -48,7 +48,11 @@ pub(crate) async fn approve(server: &ClientArgs, name: &str) -> Result<ExitCode,
             ", …"
         } else {
             ""
-        }
+        },
+        held.others
+            .iter()
+            .map(|other| format!("{other}\n"))
+            .collect::<String>()
     );
     say(&text)?;
     Ok(ExitCode::SUCCESS)

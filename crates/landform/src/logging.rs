@@ -18,8 +18,9 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// What the client library logs below this level may quote values that are secret.
-const CLIENT: &str = "kube_client=info";
+/// What the client library logs below these levels quotes objects, and with them values that are secret: at `warn` it
+/// logs whole bodies that it can't read. No setting switches that on.
+const CLIENT: [&str; 2] = ["kube_client=info", "kube_client::client=error"];
 
 /// Starts logging into a file, for commands that show something else on the terminal.
 pub(crate) fn start_in_file(file: &Path) -> Result<(), AnyError> {
@@ -51,10 +52,9 @@ pub(crate) fn start(format: LogFormat) {
 }
 
 fn filter() -> EnvFilter {
-    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    match CLIENT.parse() {
-        Ok(directive) if !wanted.contains("kube_client") => filter.add_directive(directive),
-        Ok(_) | Err(_) => filter,
-    }
+    CLIENT
+        .iter()
+        .filter_map(|directive| directive.parse().ok())
+        .fold(filter, EnvFilter::add_directive)
 }

@@ -122,7 +122,7 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
             directory.display()
         )
     })?;
-    let found = preview(client, &directory, &project_name(&directory)).await?;
+    let found = preview(client, &directory, &project_name(client, &directory).await?).await?;
     for problem in &found.problems {
         for line in problem_lines(problem) {
             eprintln!("{line}");
@@ -132,7 +132,7 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
         eprintln!("{line}");
     }
     if found.held {
-        eprintln!("These are so many deletions that they wait for your consent.");
+        eprintln!("These deletions wait for your consent, see docs/projects.md.");
     }
     let named = |api_version: String, id: landform_project::ObjectId| Named {
         api_version,

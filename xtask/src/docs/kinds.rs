@@ -20,7 +20,7 @@ const RECONCILER: &str = "crates/landform-engine/src/hooks/definition.yaml";
 /// When the one that is a file can't be read.
 pub fn definitions() -> Outcome<Vec<Value>> {
     let text = repository::read(Path::new(RECONCILER))?;
-    let reconciler = landform_yaml::parse_one(&text, &landform_yaml::Limits::default())
+    let reconciler = landform_yaml::parse_one(&text, &landform_yaml::Budget::FILE)
         .map_err(|error| format!("{RECONCILER}: {error}"))?;
     let mut all = landscaper::definition::definitions();
     all.extend(catalog::definition::definitions());

@@ -50,7 +50,7 @@ fn every_kind_has_an_example_that_its_schema_knows() {
             .iter()
             .find(|definition| definition["spec"]["names"]["kind"] == page.kind);
         let spec = &definition.unwrap_or_else(|| panic!("there is no kind {}", page.kind))["spec"];
-        let limits = landform_yaml::Limits::default();
+        let limits = landform_yaml::Budget::FILE;
         let mut example = landform_yaml::parse_one(page.example, &limits).unwrap();
         assert_eq!(example["kind"], page.kind);
         let version = &spec["versions"][0];

@@ -190,7 +190,7 @@ pub struct ProjectProblem {
     pub message: String,
 }
 
-/// Deletions that are so many that somebody must agree.
+/// Deletions that a person must agree to: they are many, or take along what no removed file stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HeldDeletions {
@@ -200,6 +200,19 @@ pub struct HeldDeletions {
     pub of: usize,
     /// The first of them.
     pub first: Vec<String>,
+    /// What goes along without being removed from a file, a sentence for each definition that takes its kind with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
     /// Names exactly these deletions: what the annotation `landform.dev/approved-deletions` must say.
     pub token: String,
+}
+
+impl HeldDeletions {
+    /// What would happen, in a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let own = format!("{} of {} objects would be deleted", self.count, self.of);
+        let all: Vec<_> = [own].into_iter().chain(self.others.clone()).collect();
+        all.join("; ")
+    }
 }

@@ -1,5 +1,6 @@
 //! Which names, labels and annotations are allowed: the rules that Kubernetes documents.
 
+use landform_api::budget::PROBLEMS_LISTED_MAX;
 use landform_api::{FieldError, FieldPath, FieldReason};
 use serde_json::{Value, json};
 
@@ -128,6 +129,9 @@ pub fn check_metadata(metadata: &serde_json::Map<String, Value>) -> Vec<FieldErr
 /// Checks a map of labels, wherever it stands.
 pub fn check_labels(labels: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
     for (key, value) in strings(labels, path, errors) {
+        if errors.len() >= PROBLEMS_LISTED_MAX {
+            return;
+        }
         if !is_qualified_name(key) {
             errors.push(FieldError::with_value(
                 path,
@@ -150,6 +154,9 @@ pub fn check_labels(labels: Option<&Value>, path: &FieldPath, errors: &mut Vec<F
 fn check_annotations(annotations: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let mut bytes = 0;
     for (key, value) in strings(annotations, path, errors) {
+        if errors.len() >= PROBLEMS_LISTED_MAX {
+            return;
+        }
         // Annotation keys may be written in any case, label keys may not have upper-case prefixes.
         if !is_qualified_name(&key.to_ascii_lowercase()) {
             errors.push(FieldError::with_value(
@@ -182,12 +189,14 @@ fn strings<'a>(
             .filter_map(|(key, value)| match value {
                 Value::String(text) => Some((key, text.as_str())),
                 other => {
-                    errors.push(FieldError::with_value(
-                        &path.key(key),
-                        FieldReason::TypeInvalid,
-                        other,
-                        "must be a string: put it in quotes",
-                    ));
+                    if errors.len() < PROBLEMS_LISTED_MAX {
+                        errors.push(FieldError::with_value(
+                            &path.key(key),
+                            FieldReason::TypeInvalid,
+                            other,
+                            "must be a string: put it in quotes",
+                        ));
+                    }
                     None
                 }
             })
@@ -207,6 +216,9 @@ fn strings<'a>(
 
 fn check_finalizers(finalizers: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
     for (index, entry) in list(finalizers, path, errors).iter().enumerate() {
+        if errors.len() >= PROBLEMS_LISTED_MAX {
+            return;
+        }
         match entry.as_str() {
             Some(text) if is_qualified_name(text) => {}
             _ => errors.push(FieldError::with_value(
@@ -222,6 +234,9 @@ fn check_finalizers(finalizers: Option<&Value>, path: &FieldPath, errors: &mut V
 fn check_owners(owners: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let mut controllers = Vec::new();
     for (index, owner) in list(owners, path, errors).iter().enumerate() {
+        if errors.len() >= PROBLEMS_LISTED_MAX {
+            return;
+        }
         let path = path.index(index);
         for field in ["apiVersion", "kind", "name", "uid"] {
             match owner.get(field) {

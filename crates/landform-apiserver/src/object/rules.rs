@@ -1,5 +1,8 @@
 //! What the server does to every object's metadata, whatever its kind (C1, C2, G2, G3).
 
+use std::collections::BTreeSet;
+
+use landform_api::budget::PROBLEMS_LISTED_MAX;
 use landform_api::keys::ANNOTATION_RENAMED_TO;
 use landform_api::{FieldError, FieldPath, FieldReason};
 use serde_json::{Value, json};
@@ -187,10 +190,11 @@ pub fn check(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<
         }
     }
     if let Some(old) = old.filter(|old| meta::is_marked(old)) {
-        let before = meta::finalizers(old);
+        let before: BTreeSet<&str> = meta::finalizers(old).into_iter().collect();
         let added: Vec<&str> = meta::finalizers(object)
             .into_iter()
             .filter(|finalizer| !before.contains(finalizer))
+            .take(PROBLEMS_LISTED_MAX)
             .collect();
         if !added.is_empty() {
             errors.push(FieldError::new(

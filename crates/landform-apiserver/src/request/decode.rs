@@ -5,19 +5,20 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use landform_api::budget::{Exceeded, PROBLEMS_LISTED_MAX};
+use landform_api::{Budget, FieldPath};
+
 use crate::error::{ApiError, Reason, Result};
 
-/// A body may have so many bytes.
-pub const BODY_BYTES: usize = 3 * 1024 * 1024;
-/// Values may be nested so deep.
-pub const DEPTH: usize = 100;
+/// The most bytes of a body.
+pub const BODY_BYTES: usize = Budget::OBJECT.bytes;
 
 /// A decoded body.
 #[derive(Debug)]
 pub struct Decoded {
     /// What it says.
     pub value: Value,
-    /// The paths of fields that stand twice; the last one counted.
+    /// The paths of the first hundred fields that stand twice; the last value of each counts.
     pub duplicates: Vec<String>,
 }
 
@@ -41,7 +42,7 @@ impl BodyForm {
             .next()
             .unwrap_or_default();
         match media.trim() {
-            "application/json" | "" | "text/plain" => Ok(Self::Json),
+            "application/json" | "" => Ok(Self::Json),
             "application/yaml" | "application/x-yaml" | "text/yaml" => Ok(Self::Yaml),
             "application/vnd.kubernetes.protobuf" => Ok(Self::Protobuf),
             other => Err(ApiError::new(
@@ -62,11 +63,7 @@ pub fn decode(bytes: &[u8], form: BodyForm) -> Result<Decoded> {
             let text = std::str::from_utf8(bytes).map_err(|error| {
                 ApiError::bad_request(format!("the body is not UTF-8: {error}"))
             })?;
-            let limits = landform_yaml::Limits {
-                max_depth: DEPTH,
-                ..landform_yaml::Limits::default()
-            };
-            let value = landform_yaml::parse_one(text, &limits).map_err(|error| {
+            let value = landform_yaml::parse_one(text, &Budget::OBJECT).map_err(|error| {
                 ApiError::bad_request(format!("the body is not valid YAML: {error}"))
             })?;
             Ok(Decoded {
@@ -103,8 +100,9 @@ fn decode_protobuf(bytes: &[u8]) -> Result<Decoded> {
 /// Decodes JSON.
 pub fn decode_json(bytes: &[u8]) -> Result<Decoded> {
     let mut walk = Walk {
-        path: String::new(),
+        path: FieldPath::root(),
         depth: 0,
+        nodes: 0,
         duplicates: Vec::new(),
     };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
@@ -120,9 +118,32 @@ pub fn decode_json(bytes: &[u8]) -> Result<Decoded> {
 
 /// Where a decoding walk is, and what it noticed.
 struct Walk {
-    path: String,
+    path: FieldPath,
     depth: usize,
+    nodes: usize,
     duplicates: Vec<String>,
+}
+
+impl Walk {
+    fn enter<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        self.depth += 1;
+        if self.depth > Budget::OBJECT.depth {
+            return Err(self.exceeds(Exceeded::Depth(Budget::OBJECT.depth)));
+        }
+        Ok(())
+    }
+
+    fn count<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        self.nodes += 1;
+        if self.nodes > Budget::OBJECT.nodes {
+            return Err(self.exceeds(Exceeded::Nodes(Budget::OBJECT.nodes)));
+        }
+        Ok(())
+    }
+
+    fn exceeds<E: serde::de::Error>(&self, limit: Exceeded) -> E {
+        E::custom(format!("{limit}, at {:?}", self.path.as_str()))
+    }
 }
 
 /// Decodes one value below the walk's present path.
@@ -132,6 +153,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.0.count::<D::Error>()?;
         deserializer.deserialize_any(self)
     }
 }
@@ -172,14 +194,12 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        enter::<A::Error>(self.0)?;
-        let mark = self.0.path.len();
+        self.0.enter::<A::Error>()?;
         let mut list = Vec::new();
         loop {
-            use std::fmt::Write as _;
-            let _ = write!(self.0.path, "[{}]", list.len());
+            let mark = self.0.path.push_index(list.len());
             let next = access.next_element_seed(Node(&mut *self.0))?;
-            self.0.path.truncate(mark);
+            self.0.path.pop(mark);
             match next {
                 Some(value) => list.push(value),
                 None => break,
@@ -190,34 +210,20 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        enter::<A::Error>(self.0)?;
-        let mark = self.0.path.len();
+        self.0.enter::<A::Error>()?;
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
-            if mark > 0 {
-                self.0.path.push('.');
-            }
-            self.0.path.push_str(&key);
+            let mark = self.0.path.push_field(&key);
             let value = access.next_value_seed(Node(&mut *self.0))?;
-            if map.insert(key, value).is_some() {
-                self.0.duplicates.push(self.0.path.clone());
+            let repeated = map.insert(key, value).is_some();
+            if repeated && self.0.duplicates.len() < PROBLEMS_LISTED_MAX {
+                self.0.duplicates.push(self.0.path.as_str().to_owned());
             }
-            self.0.path.truncate(mark);
+            self.0.path.pop(mark);
         }
         self.0.depth -= 1;
         Ok(Value::Object(map))
     }
-}
-
-fn enter<E: serde::de::Error>(walk: &mut Walk) -> Result<(), E> {
-    walk.depth += 1;
-    if walk.depth > DEPTH {
-        return Err(E::custom(format!(
-            "nested deeper than {DEPTH} levels at {:?}",
-            walk.path
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -247,12 +253,34 @@ mod tests {
     #[test]
     fn depth_is_limited() {
         let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
-        assert!(decode_json(deep(DEPTH).as_bytes()).is_ok());
-        let error = decode_json(deep(DEPTH + 1).as_bytes()).unwrap_err();
+        let most = Budget::OBJECT.depth;
+        assert!(decode_json(deep(most).as_bytes()).is_ok());
+        let error = decode_json(deep(most + 1).as_bytes()).unwrap_err();
         assert!(
             error.message().contains("nested deeper than 100"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn the_number_of_values_is_limited() {
+        let list = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
+        let most = Budget::OBJECT.nodes - 1;
+        assert!(decode_json(list(most).as_bytes()).is_ok());
+        let error = decode_json(list(most + 1).as_bytes()).unwrap_err();
+        assert!(
+            error.message().contains("more than 500000 values"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn fields_that_stand_twice_are_listed_within_bounds() {
+        let key = "k".repeat(500_000);
+        let many = r#""a":1,"#.repeat(300_000);
+        let decoded = decode_json(format!(r#"{{"{key}":{{{many}"a":1}}}}"#).as_bytes()).unwrap();
+        assert_eq!(decoded.duplicates.len(), PROBLEMS_LISTED_MAX);
+        assert!(decoded.duplicates.iter().all(|path| path.len() < 210));
     }
 
     #[test]

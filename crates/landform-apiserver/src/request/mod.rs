@@ -4,3 +4,4 @@ pub mod accept;
 pub mod decode;
 pub mod path;
 pub mod query;
+pub(crate) mod receive;

@@ -5,6 +5,7 @@
 
 mod create;
 mod delete;
+mod json_patch;
 mod list;
 mod owners;
 mod patch;

@@ -3,22 +3,19 @@
 //! Server-side apply (`application/apply-patch+yaml`) will be a fourth form here: it needs
 //! managedFields, which the server drops until then.
 
+use ::json_patch::PatchOperation;
 use http::{Response, StatusCode};
-use json_patch::PatchOperation;
 use serde_json::Value;
 
 use super::update::Change;
 use super::write::WriteOptions;
-use super::{Place, present};
+use super::{Place, json_patch, present};
 use crate::body::Body;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::Object;
 use crate::object::rules::Part;
-use crate::request::decode::{self, BODY_BYTES};
+use crate::request::decode;
 use crate::server::{ApiServer, Call};
-
-/// A JSON patch may have so many operations.
-const OPERATIONS: usize = 10_000;
 
 /// A patch, read and ready to be applied any number of times.
 pub(super) enum Patch {
@@ -54,9 +51,10 @@ impl Patch {
         let media = header.split(';').next().unwrap_or_default().trim();
         let decoded = decode::decode_json(&call.body);
         match media {
-            "application/json-patch+json" => {
-                Ok((Self::Json(operations(decoded?.value)?), Vec::new()))
-            }
+            "application/json-patch+json" => Ok((
+                Self::Json(json_patch::operations(decoded?.value)?),
+                Vec::new(),
+            )),
             "application/merge-patch+json" => {
                 let decoded = decoded?;
                 Ok((Self::Merge(decoded.value), decoded.duplicates))
@@ -97,7 +95,7 @@ impl Patch {
     pub(super) fn apply(&self, place: &Place, object: &Object) -> Result<Object> {
         let mut value = Value::Object(object.clone());
         match self {
-            Self::Json(operations) => apply_operations(place, &mut value, operations)?,
+            Self::Json(operations) => json_patch::apply(place, &mut value, operations)?,
             Self::Merge(patch) => {
                 if !patch.is_object() {
                     return Err(ApiError::bad_request("a merge patch must be a JSON object"));
@@ -124,64 +122,7 @@ impl Patch {
     }
 }
 
-fn operations(value: Value) -> Result<Vec<PatchOperation>> {
-    let operations: Vec<PatchOperation> = serde_json::from_value(value).map_err(|error| {
-        ApiError::bad_request(format!(
-            "the body is not a JSON patch, a list of operations with op and path: {error}"
-        ))
-    })?;
-    if operations.len() > OPERATIONS {
-        return Err(ApiError::new(
-            Reason::RequestEntityTooLarge,
-            format!(
-                "the JSON patch has {} operations; {OPERATIONS} are allowed",
-                operations.len()
-            ),
-        ));
-    }
-    Ok(operations)
-}
-
-/// Applies operations one by one. Copies can double a value each time, so what they copy is counted.
-fn apply_operations(place: &Place, value: &mut Value, operations: &[PatchOperation]) -> Result<()> {
-    let mut copied = 0;
-    for (index, operation) in operations.iter().enumerate() {
-        if let PatchOperation::Copy(copy) = operation {
-            copied += value.pointer(copy.from.as_str()).map_or(0, size);
-            if copied > BODY_BYTES {
-                return Err(ApiError::new(
-                    Reason::RequestEntityTooLarge,
-                    format!("the JSON patch copies more than {BODY_BYTES} bytes"),
-                ));
-            }
-        }
-        json_patch::patch(value, std::slice::from_ref(operation)).map_err(|error| {
-            unprocessable(
-                place,
-                &format!("operation {index} of the JSON patch failed: {error}"),
-            )
-        })?;
-    }
-    Ok(())
-}
-
-/// About how many bytes a value has as text.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) => 5,
-        Value::Number(_) => 8,
-        Value::String(text) => text.len() + 2,
-        Value::Array(list) => 2 + list.iter().map(|entry| size(entry) + 1).sum::<usize>(),
-        Value::Object(map) => {
-            2 + map
-                .iter()
-                .map(|(key, entry)| key.len() + 4 + size(entry))
-                .sum::<usize>()
-        }
-    }
-}
-
-fn unprocessable(place: &Place, message: &str) -> ApiError {
+pub(super) fn unprocessable(place: &Place, message: &str) -> ApiError {
     ApiError::new(
         Reason::Invalid,
         format!("the server rejected our request due to an error in our request: {message}"),

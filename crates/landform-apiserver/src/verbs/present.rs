@@ -16,7 +16,7 @@ use super::Place;
 use super::write::Written;
 use crate::body::Body;
 use crate::error::{ApiError, Result};
-use crate::object::{Object, encode};
+use crate::object::{Object, encode, oversized};
 use crate::registry::{Presentation, Resource};
 use crate::request::accept::{self, Encoding, Form, Shape};
 use crate::respond;
@@ -95,7 +95,7 @@ fn full_into(out: &mut Vec<u8>, resource: &Resource, value: &Bytes, revision: Re
 
 /// An object, decoded, in a version of its kind.
 pub(crate) fn object(resource: &Resource, value: &Bytes, revision: Revision) -> Result<Object> {
-    let stored: Object = serde_json::from_slice(value)
+    let stored = oversized::read(value)
         .map_err(|error| ApiError::internal(format!("a stored object can't be read: {error}")))?;
     Ok(super::update::shown(resource, &stored, revision))
 }

@@ -109,7 +109,7 @@ impl ApiServer {
         }
         self.refuse_escalation(place, options.limited.as_ref(), &object, None)
             .await?;
-        let value = write::encoded(place, &object)?;
+        let value = write::encoded_again(place, &object, &record)?;
         let new_key = resource.key(&place.namespace, &rename.name);
         let taken = || ApiError::already_exists(&resource.group, &resource.plural, &rename.name);
         if options.dry_run {

@@ -126,7 +126,7 @@ impl ApiServer {
         if object == old {
             return Ok(Some((record.value.clone(), record.modified)));
         }
-        let value = write::encoded(place, object)?;
+        let value = write::encoded_again(place, object, record)?;
         if options.dry_run {
             return Ok(Some((value, record.modified)));
         }

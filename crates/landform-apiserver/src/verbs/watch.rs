@@ -84,14 +84,15 @@ impl ApiServer {
         }
         let wants_bookmarks = call.query.flag("allowWatchBookmarks")?;
         let start = start(call)?;
-        let mut lines = Lines {
+        let place_of_user = self.shared.watches.open(&call.identity)?;
+        let lines = Lines {
             resource: place.resource.clone(),
             server: self.clone(),
             shape: form.shape,
             include: table::Include::from_query(&call.query)?,
             columns_sent: false,
         };
-        let mut queue = VecDeque::new();
+        let mut initial = Initial::default();
         let after = match start {
             Start::After(after) => after,
             Start::Now => self.shared.store.revision(),
@@ -100,12 +101,8 @@ impl ApiServer {
                     self.reach(revision(text)?).await?;
                 }
                 let (page, _) = self.select(place, &selection, None, None, None).await?;
-                for record in &page.records {
-                    queue.push_back(lines.record("ADDED", record, record.modified));
-                }
-                if marked && wants_bookmarks {
-                    queue.push_back(lines.bookmark(page.revision, true));
-                }
+                initial.records = page.records.into_iter();
+                initial.end = (marked && wants_bookmarks).then_some(page.revision);
                 page.revision
             }
         };
@@ -130,7 +127,8 @@ impl ApiServer {
             watch,
             lines,
             selection,
-            queue,
+            initial,
+            queue: VecDeque::new(),
             deadline: Instant::now() + lifetime,
             bookmarks: wants_bookmarks.then(|| Bookmarks {
                 interval: self.shared.config.bookmark_interval,
@@ -144,7 +142,10 @@ impl ApiServer {
             }),
             ended: false,
             stopped: Box::pin(self.stopped()),
-            _open: self.shared.metrics.watch_opened(&place.resource),
+            _open: (
+                self.shared.metrics.watch_opened(&place.resource),
+                place_of_user,
+            ),
         };
         let stream = futures::stream::unfold(watcher, |mut watcher| async move {
             watcher.next_piece().await.map(|piece| (piece, watcher))
@@ -178,18 +179,47 @@ struct Watcher {
     watch: Box<dyn Watch>,
     lines: Lines,
     selection: Selection,
+    initial: Initial,
     queue: VecDeque<Bytes>,
     deadline: Instant,
     bookmarks: Option<Bookmarks>,
     ended: bool,
     stopped: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
-    _open: crate::metrics::OpenWatch,
+    _open: (crate::metrics::OpenWatch, crate::lanes::OpenWatch),
+}
+
+/// What a watch begins with: its lines are made as the client takes them.
+#[derive(Default)]
+struct Initial {
+    records: std::vec::IntoIter<Record>,
+    /// The revision of the bookmark that ends it.
+    end: Option<Revision>,
 }
 
 impl Watcher {
+    /// Makes lines of what the watch begins with: as many as are sent at once.
+    fn take_initial(&mut self) {
+        let mut bytes = 0;
+        while bytes < PIECE
+            && let Some(record) = self.initial.records.next()
+        {
+            let line = self.lines.record("ADDED", &record, record.modified);
+            bytes += line.len();
+            self.queue.push_back(line);
+        }
+        if bytes < PIECE
+            && let Some(revision) = self.initial.end.take()
+        {
+            self.queue.push_back(self.lines.bookmark(revision, true));
+        }
+    }
+
     /// The next bytes to send; `None` when the watch is over.
     async fn next_piece(&mut self) -> Option<Bytes> {
         loop {
+            if self.queue.is_empty() {
+                self.take_initial();
+            }
             if let Some(piece) = self.queued() {
                 return Some(piece);
             }

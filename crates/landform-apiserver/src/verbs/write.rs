@@ -1,7 +1,8 @@
 //! The way of an object into the store: decode, check against its kind, encode, commit.
 
 use bytes::Bytes;
-use landform_api::FieldError;
+use landform_api::budget::{self, Exceeded};
+use landform_api::{Budget, FieldError};
 use landform_store::{Compare, Key, Op, Record, Revision, Txn, TxnOutcome};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::environment::timestamp;
 use crate::error::{ApiError, Reason, Result};
 use crate::identity::Identity;
 use crate::kinds::{definition, event};
-use crate::object::{Object, encode, meta, rules};
+use crate::object::{Object, encode, meta, oversized, rules};
 use crate::registry::{Origin, Presentation, Resource, from_definition};
 use crate::request::decode::{self, BODY_BYTES, BodyForm};
 use crate::request::query::FieldValidation;
@@ -100,7 +101,8 @@ pub(crate) fn report_fields(
     Ok(())
 }
 
-/// Drops fields that the kind doesn't have, fills in defaults, and translates to the stored form.
+/// Drops fields that the kind doesn't have, fills in defaults, and translates to the stored form. What comes out is
+/// within the budget of an object, whatever a patch or defaults have made of it.
 pub(crate) fn fit_to_schema(
     resource: &Resource,
     object: &mut Object,
@@ -110,6 +112,9 @@ pub(crate) fn fit_to_schema(
     let mut value = Value::Object(std::mem::take(object));
     let unknown = resource.schema.prune(&mut value);
     resource.schema.apply_defaults(&mut value);
+    Budget::OBJECT
+        .check(&value)
+        .map_err(|exceeded| too_large(resource, &value, exceeded))?;
     if let Value::Object(fitted) = value {
         *object = fitted;
     }
@@ -133,7 +138,19 @@ pub(crate) fn fit_to_schema(
     Ok(())
 }
 
-/// Everything that is wrong with an object: its schema, its metadata, the rules of its kind.
+fn too_large(resource: &Resource, object: &Value, exceeded: Exceeded) -> ApiError {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    ApiError::new(
+        Reason::RequestEntityTooLarge,
+        format!(
+            "{} \"{}\" would be too large: {exceeded}",
+            resource.plural,
+            budget::shown(name)
+        ),
+    )
+}
+
+/// What is wrong with an object: its schema, its metadata, the rules of its kind.
 pub(crate) fn problems(
     resource: &Resource,
     object: &mut Object,
@@ -143,7 +160,7 @@ pub(crate) fn problems(
     // Events of the new form were checked before they were translated: the stored form has another
     // schema.
     if resource.presentation != Presentation::NewEvents {
-        // The schema knows the types of the metadata too; what was said needn't be said again.
+        // The schema knows the types of the metadata too; what was said needn't be said again. Both lists are short.
         let said: Vec<_> = errors
             .iter()
             .map(|error| (error.path.clone(), error.reason))
@@ -173,9 +190,17 @@ fn schema_problems(
     errors
 }
 
-/// The stored form, unless it is too large.
+/// The stored form of a new object, unless it is too large.
 pub(crate) fn encoded(place: &Place, object: &Object) -> Result<Bytes> {
-    let value = encode::stored(object);
+    stored_form(place, object, encode::stored(object))
+}
+
+/// The stored form of a changed object, unless it is too large.
+pub(crate) fn encoded_again(place: &Place, object: &Object, record: &Record) -> Result<Bytes> {
+    stored_form(place, object, oversized::write(object, &record.value))
+}
+
+fn stored_form(place: &Place, object: &Object, value: Vec<u8>) -> Result<Bytes> {
     if value.len() > BODY_BYTES {
         return Err(ApiError::new(
             Reason::RequestEntityTooLarge,
@@ -194,7 +219,7 @@ pub(crate) fn encoded(place: &Place, object: &Object) -> Result<Bytes> {
 
 /// A stored object, decoded.
 pub(crate) fn decoded(record: &Record) -> Result<Object> {
-    serde_json::from_slice(&record.value).map_err(|error| {
+    oversized::read(&record.value).map_err(|error| {
         tracing::error!(key = %record.key, %error, "a stored object can't be read");
         ApiError::internal(format!(
             "the stored object {} can't be read: {error}",

@@ -1,8 +1,12 @@
 //! Hostile and broken input: nothing that a client sends may crash the server or get past its limits.
 
+use std::convert::Infallible;
+
 use http::{Method, Request};
+use http_body::Frame;
 use http_body_util::Full;
-use landform_apiserver::Config;
+use landform_apiserver::{Config, Identity, MASTERS};
+use landform_store::Store as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -108,14 +112,182 @@ async fn too_many_requests_at_once_are_429_and_later_ones_go_through() {
         ..Config::default()
     };
     let api = Api::without_background(config).await;
-    let answer = api.post(MAPS, map("a")).await;
+    let admin = api.by(Identity::new("admin", [MASTERS]));
+    let answer = admin.post(MAPS, map("a")).await;
     assert_eq!(answer.failed().0, 429);
     assert_eq!(answer.headers["retry-after"], "1");
     assert_eq!(
-        api.get(MAPS).await.code,
+        admin.get(MAPS).await.code,
         200,
         "reads have places of their own"
     );
+    assert_eq!(
+        api.post(MAPS, map("a")).await.code,
+        201,
+        "and so have Landform's own controllers"
+    );
+}
+
+/// Bodies that never end hold no place.
+#[tokio::test]
+async fn requests_whose_bodies_never_come_keep_nobody_out() {
+    let config = Config {
+        reads_in_flight: 2,
+        writes_in_flight: 2,
+        ..Config::default()
+    };
+    let api = Api::without_background(config).await;
+    let mut unfinished = Vec::new();
+    for _ in 0..10 {
+        let never = futures::stream::pending::<Result<Frame<bytes::Bytes>, Infallible>>();
+        let body = http_body_util::StreamBody::new(never);
+        let mut request = Request::post(MAPS).body(body).unwrap();
+        let slow = Identity::new("slow", [MASTERS]);
+        request.extensions_mut().insert(slow);
+        let server = api.server.clone();
+        let mut answer = Box::pin(async move { server.answer(request).await });
+        assert!(futures::poll!(answer.as_mut()).is_pending());
+        unfinished.push(answer);
+    }
+    let admin = api.by(Identity::new("slow", [MASTERS]));
+    admin.post(MAPS, map("a")).await.ok();
+    assert_eq!(admin.get(MAPS).await.code, 200);
+    drop(unfinished);
+}
+
+/// A kind whose objects may hold anything.
+async fn anything(api: &Api) -> &'static str {
+    let mut definition = widgets();
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    api.post(DEFINITIONS, definition).await.ok();
+    "/apis/example.com/v1/namespaces/default/widgets"
+}
+
+/// However a patch goes about it, what it leaves is within the budget; a dry run is held to the same.
+#[tokio::test]
+async fn no_patch_leaves_an_object_that_is_too_deep() {
+    let api = Api::start().await;
+    let path = anything(&api).await;
+    api.post(path, json!({"metadata": {"name": "a"}, "spec": {}}))
+        .await
+        .ok();
+    let one = format!("{path}/a");
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({ "a": inner }));
+    let mut doubling = vec![json!({"op": "add", "path": "/spec/a", "value": nested(90)})];
+    let mut place = "/spec".to_owned() + &"/a".repeat(91);
+    for _ in 0..200 {
+        doubling.push(json!({"op": "copy", "from": "/spec/a", "path": place}));
+        place += &"/a".repeat(91);
+    }
+    let deep_path = (0..18_000)
+        .map(|n| json!({"op": "add", "path": format!("/spec{}", "/a".repeat(n + 1)), "value": {}}));
+    let table = [
+        ("json", json!(doubling)),
+        ("json", json!(deep_path.take(9_000).collect::<Vec<_>>())),
+        (
+            "json",
+            json!([{"op": "add", "path": "/spec/a", "value": nested(99)}]),
+        ),
+        ("merge", json!({"spec": nested(100)})),
+    ];
+    for (form, patch) in table {
+        for query in ["", "?dryRun=All"] {
+            let answer = api
+                .patch(&format!("{one}{query}"), form, patch.clone())
+                .await;
+            let (code, ..) = answer.failed();
+            assert!([400, 413].contains(&code), "{form}: {code}");
+        }
+    }
+    assert_eq!(api.get(&one).await.value["spec"], json!({}));
+    let fits = json!([{"op": "add", "path": "/spec/a", "value": nested(97)}]);
+    api.patch(&one, "json", fits).await.ok();
+}
+
+/// What is reported about a body is limited, whatever the body is.
+#[tokio::test]
+async fn reports_are_short() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, widgets()).await.ok();
+    let widgets = "/apis/example.com/v1/namespaces/default/widgets";
+    let key = "k".repeat(400_000);
+    let twice = format!(
+        r#"{{"metadata":{{"name":"a"}},"data":{{"{key}":{{{}"a":1}}}}}}"#,
+        r#""a":1,"#.repeat(300_000)
+    );
+    let unknown: serde_json::Map<String, Value> = (0..100_000)
+        .map(|n| (format!("unknown-{n}"), json!(n)))
+        .collect();
+    let unknown = json!({"metadata": {"name": "a"}, "spec": unknown}).to_string();
+    let labels: serde_json::Map<String, Value> =
+        (0..150_000).map(|n| (format!("l{n}"), json!(n))).collect();
+    let labels = json!({"metadata": {"name": "a", "labels": labels}}).to_string();
+    for (path, body) in [(MAPS, twice), (widgets, unknown), (MAPS, labels)] {
+        for validation in ["Strict", "Warn", "Ignore"] {
+            let answer = api
+                .send(
+                    Method::POST,
+                    &format!("{path}?fieldValidation={validation}&dryRun=All"),
+                    &[("content-type", "application/json")],
+                    body.clone(),
+                )
+                .await;
+            let warnings: usize = answer.headers.values().map(http::HeaderValue::len).sum();
+            assert!(
+                warnings < 32_000,
+                "{validation}: {warnings} bytes of headers"
+            );
+            let refused = answer.code >= 400;
+            assert!(
+                !refused || answer.bytes.len() < 150_000,
+                "{validation}: {} bytes",
+                answer.bytes.len()
+            );
+        }
+    }
+}
+
+/// Objects that an earlier version stored, and that are deeper than bodies may be, can be listed and deleted.
+#[tokio::test]
+async fn whatever_is_stored_can_be_listed_and_deleted() {
+    let api = Api::start().await;
+    let path = anything(&api).await;
+    api.post(
+        path,
+        json!({"metadata": {"name": "a", "finalizers": ["x.io/y"]}}),
+    )
+    .await
+    .ok();
+    let key = landform_store::Key::new(
+        &landform_store::Bucket::new("widgets.example.com"),
+        "default/a",
+    );
+    let record = api
+        .store
+        .get(&key)
+        .await
+        .unwrap()
+        .expect("it is stored there");
+    for levels in [110, 200, 300_000] {
+        let text = String::from_utf8(record.value.to_vec()).unwrap();
+        let text = text.strip_suffix('}').unwrap();
+        let deep = format!(
+            "{text},\"spec\":{}{}}}",
+            "[".repeat(levels),
+            "]".repeat(levels)
+        );
+        let op = landform_store::Op::Put(deep.into());
+        let txn = landform_store::Txn::one(key.clone(), landform_store::Compare::Any, op);
+        api.store.commit(txn).await.unwrap();
+        assert_eq!(api.get(path).await.code, 200);
+        let table = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+        assert_eq!(api.send(Method::GET, path, &table, "").await.code, 200);
+    }
+    api.delete(&format!("{path}/a")).await.ok();
+    let patch = json!({"metadata": {"finalizers": null}});
+    api.patch(&format!("{path}/a"), "merge", patch).await.ok();
+    assert_eq!(api.get(&format!("{path}/a")).await.code, 404);
 }
 
 #[tokio::test]

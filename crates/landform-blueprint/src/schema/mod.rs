@@ -98,7 +98,7 @@ pub(crate) fn load_files(files: &Files, roots: &[&Value]) -> BTreeMap<String, Va
         let text = files
             .get(&path)
             .and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let limits = landform_yaml::Limits::default();
+        let limits = landform_yaml::Budget::FILE;
         let placed = text.and_then(|text| landform_yaml::parse_placed(text, &limits).ok());
         if let Some(schema) = placed.map(|placed| placed.value) {
             files_of(&schema, &mut wanted);

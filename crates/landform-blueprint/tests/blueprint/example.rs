@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use landform_blueprint::{Blueprint, ExportValues, FileLimits, Files, Input};
-use landform_yaml::{Limits, parse_one};
+use landform_yaml::{Budget, parse_one};
 use serde_json::{Value, json};
 
 use crate::given;
@@ -14,7 +14,7 @@ fn examples() -> std::path::PathBuf {
 
 fn yaml(name: &str) -> Value {
     let text = std::fs::read_to_string(examples().join(name)).unwrap();
-    parse_one(&text, &Limits::default()).unwrap()
+    parse_one(&text, &Budget::FILE).unwrap()
 }
 
 #[test]

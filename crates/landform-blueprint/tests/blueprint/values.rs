@@ -212,7 +212,7 @@ fn with_schema(schema: &str) -> Blueprint {
 fn i41_values_are_checked_against_schemas() {
     let mut wrong = Vec::new();
     for (schema, value, expected) in SCHEMAS {
-        let value = landform_yaml::parse_placed(value, &landform_yaml::Limits::default())
+        let value = landform_yaml::parse_placed(value, &landform_yaml::Budget::FILE)
             .unwrap()
             .value;
         let said = complete(&with_schema(schema), json!({"value": value}));

@@ -7,7 +7,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use landform_yaml::Limits;
+use landform_yaml::Budget;
 use serde_json::Value;
 
 use super::problem::Problems;
@@ -58,7 +58,7 @@ impl<'a> Source<'a> {
             return whole();
         }
         let places = self.places.get_or_init(|| {
-            landform_yaml::parse_placed(self.text, &Limits::default())
+            landform_yaml::parse_placed(self.text, &Budget::FILE)
                 .map(|placed| placed.places)
                 .unwrap_or_default()
         });
@@ -111,7 +111,7 @@ fn yaml(
             text: part,
             ..Source::whole(file)
         };
-        match landform_yaml::parse_many(part, &Limits::default()) {
+        match landform_yaml::parse_many(part, &Budget::FILE) {
             Ok(documents) => {
                 for document in documents {
                     let source = Source {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use landform_api::GroupVersionKind;
-use landform_yaml::Limits;
+use landform_yaml::Budget;
 use semver::Version;
 use serde_json::Value;
 
@@ -293,7 +293,7 @@ fn object(value: &Value) -> Result<Value, String> {
         .decode(data.trim())
         .map_err(|_| "its `data` is no base64".to_owned())?;
     let text = String::from_utf8(bytes).map_err(|_| "its `data` is no UTF-8 text".to_owned())?;
-    landform_yaml::parse_one(&text, &Limits::default())
+    landform_yaml::parse_one(&text, &Budget::FILE)
         .map_err(|error| format!("its `data` is neither JSON nor YAML: {}", error.message))
 }
 

@@ -83,9 +83,23 @@ impl Blueprints {
                 "spec.blueprint.path {path:?} must be below the server's directory of blueprints: neither absolute nor with .."
             )));
         }
-        let files = Files::from_path(&directory.join(below), &FileLimits::default());
+        let place = directory.join(below);
+        if leads_outside(directory, &place) {
+            return Err(trouble(format!(
+                "spec.blueprint.path {path:?} is a link that leads out of the server's directory of blueprints"
+            )));
+        }
+        let files = Files::from_path(&place, &FileLimits::default());
         let files = files.map_err(|error| trouble(format!("{path}: {error}")))?;
         Ok(Arc::new(parse(files)?))
+    }
+}
+
+/// Whether a path below a directory is, or passes through, a link to somewhere else. What isn't there leads nowhere.
+fn leads_outside(directory: &Path, place: &Path) -> bool {
+    match (directory.canonicalize(), place.canonicalize()) {
+        (Ok(directory), Ok(place)) => !place.starts_with(directory),
+        _ => false,
     }
 }
 

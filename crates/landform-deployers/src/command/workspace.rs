@@ -15,7 +15,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use landform_yaml::Limits;
+use landform_yaml::Budget;
 use serde_json::{Map, Value};
 use sha1::{Digest as _, Sha1};
 
@@ -168,7 +168,7 @@ impl Workspace {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        match landform_yaml::parse_one(&text, &Limits::default()) {
+        match landform_yaml::parse_one(&text, &Budget::FILE) {
             Ok(Value::Object(exports)) => Ok(Some(exports)),
             Ok(Value::Null) => Ok(None),
             Ok(_) => Err(problem("is no object")),

@@ -6,7 +6,7 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
-use landform_yaml::Limits;
+use landform_yaml::Budget;
 use serde_json::Value;
 
 use super::report;
@@ -19,9 +19,10 @@ pub const THIS_SERVER: &str = "landform.dev/this-server";
 /// The key of a kubeconfig in a Secret, unless the reference says another.
 const DEFAULT_KEY: &str = "kubeconfig";
 /// Kubeconfigs are small.
-const LIMITS: Limits = Limits {
-    max_depth: 20,
-    max_nodes: 10_000,
+const BUDGET: Budget = Budget {
+    depth: 20,
+    nodes: 10_000,
+    bytes: 1024 * 1024,
 };
 /// Fields of a user or cluster that Landform doesn't follow, and what to write instead.
 const REFUSED: [(&str, &str); 7] = [
@@ -163,7 +164,7 @@ async fn from_secret(
 
 /// The parser's message could repeat a part of the text, so only its place is told.
 fn parse(target: &str, text: &str) -> Result<Value, DeployError> {
-    landform_yaml::parse_one(text, &LIMITS)
+    landform_yaml::parse_one(text, &BUDGET)
         .map_err(|_| unusable(target, "its kubeconfig is neither YAML nor JSON"))
 }
 

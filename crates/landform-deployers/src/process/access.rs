@@ -272,7 +272,7 @@ mod tests {
         };
         let text = kubeconfig(&access, &api, Path::new("/data/token"));
         let read: kube::config::Kubeconfig = serde_json::from_value(
-            landform_yaml::parse_one(&text, &landform_yaml::Limits::default()).unwrap(),
+            landform_yaml::parse_one(&text, &landform_yaml::Budget::FILE).unwrap(),
         )
         .unwrap();
         let user = read.auth_infos[0].auth_info.clone().unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use landform_api::jsonpath::JsonPath;
-use landform_yaml::Limits;
+use landform_yaml::Budget;
 use serde_json::{Map, Value};
 
 use super::config::{Configuration, Export};
@@ -54,7 +54,7 @@ fn from_file(path: &Path, select: Option<&JsonPath>) -> Result<Value, String> {
             text.trim_end_matches(['\r', '\n']).to_owned(),
         ));
     };
-    let document = landform_yaml::parse_one(&text, &Limits::default())
+    let document = landform_yaml::parse_one(&text, &Budget::FILE)
         .map_err(|_| "the file is neither JSON nor YAML".to_owned())?;
     one(select, &document)
 }

@@ -84,8 +84,7 @@ impl Shop {
             for (written, port) in ["7401", "7402", "7403"].iter().zip(self.ports) {
                 text = text.replace(written, &port.to_string());
             }
-            let object =
-                landform_yaml::parse_one(&text, &landform_yaml::Limits::default()).unwrap();
+            let object = landform_yaml::parse_one(&text, &landform_yaml::Budget::FILE).unwrap();
             let kind = object["kind"].as_str().unwrap().to_owned();
             let object: DynamicObject = serde_json::from_value(object).unwrap();
             self.api(&kind)

@@ -8,23 +8,34 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::calls::Calls;
 use super::command::CommandHook;
 use super::connect::Dial;
 use super::http_hook::HttpHook;
+use super::machine::Machine;
 use super::spec::HookSpec;
+use super::this_machine::ThisMachine;
 use landform_api::duration;
 
 /// The longest answer that is read.
 pub(crate) const ANSWER_BYTES: usize = 4 << 20;
 
 /// What the engine provides for calls.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Means {
-    /// Where calls of commands are written down.
-    pub(crate) calls: Option<Arc<Calls>>,
+    /// Where commands run.
+    pub(crate) machine: Arc<dyn Machine>,
     /// How URLs are reached, if not by the network.
     pub(crate) dial: Option<Dial>,
+}
+
+impl Default for Means {
+    /// This machine and its network; no process after this one knows of its calls.
+    fn default() -> Self {
+        Self {
+            machine: Arc::new(ThisMachine::default()),
+            dial: None,
+        }
+    }
 }
 
 /// Who is called.
@@ -62,10 +73,10 @@ impl Hook {
     /// # Errors
     /// What is wrong with it; the schema has refused most of that before.
     pub(crate) fn new(spec: &HookSpec, means: Means) -> Result<Self, String> {
-        let Means { calls, dial } = means;
+        let Means { machine, dial } = means;
         match (&spec.url, &spec.command) {
             (Some(url), None) => HttpHook::new(url, dial).map(Box::new).map(Self::Url),
-            (None, Some(command)) => CommandHook::new(command, calls).map(Self::Command),
+            (None, Some(command)) => CommandHook::new(command, machine).map(Self::Command),
             (None, None) | (Some(_), Some(_)) => {
                 Err("exactly one of hook.url and hook.command must be given".to_owned())
             }

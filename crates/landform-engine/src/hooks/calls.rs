@@ -16,7 +16,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use landform_process::{Group, Handle, Identity, Mark, StartLock};
@@ -31,15 +31,31 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The calls of this process.
 pub(crate) struct Calls {
-    directory: PathBuf,
+    root: PathBuf,
+    /// Of this process, once what others have left is ended.
+    directory: OnceLock<PathBuf>,
 }
 
 impl Calls {
-    /// Ends what processes that are no more have left below a directory, and makes one for this process.
+    /// Calls that are written down below a directory, once it is [open](Calls::open).
+    pub(crate) fn below(root: PathBuf) -> Self {
+        Self {
+            root,
+            directory: OnceLock::new(),
+        }
+    }
+
+    /// Where all of them are written down.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Ends what processes that are no more have left, and makes a directory for this process.
     ///
     /// # Errors
     /// When the directory can't be written, or what is left can't be killed.
-    pub(crate) async fn open(root: &Path) -> io::Result<Self> {
+    pub(crate) async fn open(&self) -> io::Result<()> {
+        let root = &self.root;
         private_directory(root)?;
         for entry in fs::read_dir(root)? {
             let directory = entry?.path();
@@ -52,45 +68,43 @@ impl Calls {
         let directory = root.join(format!("{}-{}", owner.pid, owner.start_time));
         private_directory(&directory)?;
         fs::write(directory.join(OWNER), serde_json::to_vec(&owner)?)?;
-        Ok(Self { directory })
+        self.directory.get_or_init(|| directory);
+        Ok(())
     }
 
     /// Writes a call down, before it is begun.
     ///
     /// # Errors
     /// When it can't be written.
-    pub(crate) fn begin(self: &Arc<Self>, mark: &Mark) -> io::Result<Recorded> {
-        let path = self.directory.join(format!("{CALL}{}", mark.text()));
-        fs::write(&path, "")?;
-        Ok(Recorded {
-            calls: self.clone(),
-            path,
-        })
+    pub(crate) fn begin(&self, mark: &Mark) -> io::Result<()> {
+        fs::write(self.path(mark)?, "")
     }
-}
 
-/// A call that is written down for as long as this lives.
-pub(crate) struct Recorded {
-    calls: Arc<Calls>,
-    path: PathBuf,
-}
-
-impl Recorded {
-    /// Held while the call's program is started.
+    /// Held while the program of a call is started.
     ///
     /// # Errors
     /// When the directory can't be written.
     pub(crate) fn starting(&self) -> io::Result<StartLock> {
-        StartLock::take(&self.calls.directory)
+        StartLock::take(self.directory()?)
     }
-}
 
-impl Drop for Recorded {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.path) {
+    /// A call has ended.
+    pub(crate) fn forget(&self, mark: &Mark) {
+        let removed = self.path(mark).and_then(fs::remove_file);
+        if let Err(error) = removed {
             // The next engine finds no process with that mark.
-            tracing::warn!(%error, path = %self.path.display(), "the record of a call can't be removed");
+            tracing::warn!(%error, mark = mark.text(), "the record of a call can't be removed");
         }
+    }
+
+    fn directory(&self) -> io::Result<&PathBuf> {
+        let directory = self.directory.get();
+        directory.ok_or_else(|| io::Error::other("what is left by others has not been ended yet"))
+    }
+
+    fn path(&self, mark: &Mark) -> io::Result<PathBuf> {
+        let directory = self.directory()?;
+        Ok(directory.join(format!("{CALL}{}", mark.text())))
     }
 }
 
@@ -142,13 +156,16 @@ fn private_directory(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
-    /// A program that carries a mark, and whose child in a group of its own does too.
+    /// A program that carries a mark and leads a process group, as a call's does. One child leaves the group with
+    /// the mark, another one stays in it without.
     fn program(mark: &Mark) -> std::process::Child {
         Command::new("sh")
-            .args(["-c", "setsid sleep 600 & sleep 600"])
+            .args(["-c", "setsid sleep 600 & env -i sleep 600 & sleep 600"])
             .env(landform_process::CALL, mark.text())
+            .process_group(0)
             .spawn()
             .unwrap()
     }
@@ -172,9 +189,11 @@ mod tests {
         for (owner, ended) in [(own, false), (before, true)] {
             let mark = new_mark();
             let mut child = program(&mark);
+            let group = i32::try_from(child.id()).unwrap();
             let directory = left_behind(root.path(), &owner, &mark);
-            Calls::open(root.path()).await.unwrap();
+            Calls::below(root.path().into()).open().await.unwrap();
             assert_eq!(Group::marked(mark.clone()).is_gone(), ended);
+            assert_eq!(landform_process::group_lives(group), !ended);
             assert_eq!(directory.exists(), !ended);
             Group::marked(mark).kill_now();
             child.wait().unwrap();
@@ -184,12 +203,15 @@ mod tests {
     #[tokio::test]
     async fn r9b_a_call_is_written_down_as_long_as_it_goes_on() {
         let root = tempfile::tempdir().unwrap();
-        let calls = Arc::new(Calls::open(root.path()).await.unwrap());
-        let count = || fs::read_dir(&calls.directory).unwrap().count();
+        let calls = Calls::below(root.path().into());
+        let mark = new_mark();
+        assert!(calls.begin(&mark).is_err(), "nothing was looked for yet");
+        calls.open().await.unwrap();
+        let count = || fs::read_dir(calls.directory().unwrap()).unwrap().count();
         let before = count();
-        let recorded = calls.begin(&new_mark()).unwrap();
+        calls.begin(&mark).unwrap();
         assert_eq!(count(), before + 1);
-        drop(recorded);
+        calls.forget(&mark);
         assert_eq!(count(), before);
     }
 }

@@ -25,14 +25,15 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::call::Means;
-use super::calls::Calls;
 use super::claims::{self, Claim};
 use super::connect::Dial;
 use super::kinds::{self, Kinds};
 use super::letting_go;
+use super::machine::Machine;
 use super::reconciler::{Health, HookReconciler, finalizer};
 use super::spec::{GROUP, KIND, ReconcilerSpec, ReconcilerStatus, reconciler_kind};
 use super::status::{self, Holds, Standing};
+use super::this_machine::ThisMachine;
 use crate::clock::write_time;
 use crate::context::Context;
 use crate::custom_kinds::CustomKinds;
@@ -56,21 +57,21 @@ pub trait Registry: Send + Sync + 'static {
     fn dial(&self) -> Option<Dial> {
         None
     }
+    /// Where the commands of hooks run, if not on this machine.
+    fn machine(&self) -> Option<Arc<dyn Machine>> {
+        None
+    }
 }
 
 /// Reconciles Reconcilers.
 pub struct ReconcilerController {
     registry: Arc<dyn Registry>,
-    records: Option<Records>,
+    machine: Arc<dyn Machine>,
+    /// Whether what a former process has left on the machine is gone.
+    swept: OnceCell<()>,
     state: Mutex<State>,
     /// The groups that each Reconciler names: their definitions lead to it.
     groups: Arc<Mutex<BTreeMap<String, BTreeSet<String>>>>,
-}
-
-/// Where calls are written down.
-struct Records {
-    directory: PathBuf,
-    calls: OnceCell<Arc<Calls>>,
 }
 
 #[derive(Default)]
@@ -98,9 +99,11 @@ impl ReconcilerController {
     /// A controller that registers what Reconcilers ask for.
     #[must_use]
     pub fn new(registry: Arc<dyn Registry>) -> Self {
+        let machine = registry.machine();
         Self {
+            machine: machine.unwrap_or_else(|| Arc::new(ThisMachine::default())),
             registry,
-            records: None,
+            swept: OnceCell::new(),
             state: Mutex::default(),
             groups: Arc::default(),
         }
@@ -110,26 +113,19 @@ impl ReconcilerController {
     /// before any hook is called (R9b).
     #[must_use]
     pub fn recording_in(mut self, directory: PathBuf) -> Self {
-        self.records = Some(Records {
-            directory,
-            calls: OnceCell::new(),
-        });
+        self.machine = Arc::new(ThisMachine::recording_in(directory));
         self
     }
 
-    /// Where calls are written down, after what was left there has ended.
-    async fn calls(&self) -> Result<Option<Arc<Calls>>, Failure> {
-        let Some(Records { directory, calls }) = &self.records else {
-            return Ok(None);
-        };
-        let open = || async { Calls::open(directory).await.map(Arc::new) };
-        let calls = calls.get_or_try_init(open).await.map_err(|error| {
-            let directory = directory.display();
+    /// Ends what a former process has left: before that no hook is called at all, since it may belong to any object.
+    async fn sweep(&self) -> Result<(), Failure> {
+        let end = || self.machine.end_leftovers();
+        let swept = self.swept.get_or_try_init(end).await;
+        swept.copied().map_err(|error| {
             Failure::Transient(format!(
-                "hooks can't be called before calls of a former process have ended, which {directory} tells of: {error}"
+                "hooks can't be called before calls of a former process have ended: {error}"
             ))
-        })?;
-        Ok(Some(calls.clone()))
+        })
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
@@ -169,11 +165,11 @@ impl ReconcilerController {
         if let Some(by) = self.other_holder(context, name, &kind).await? {
             return Ok(Standing::Taken(by));
         }
-        let calls = self.calls().await?;
+        self.sweep().await?;
         let kinds = Kinds::discover(&context.client(), spec).await?;
         let health = match self.held_by(name, spec, &kinds) {
             Some(health) => health,
-            None => match self.register(name, spec, kinds.clone(), calls).await {
+            None => match self.register(name, spec, kinds.clone()).await {
                 Ok(health) => health,
                 Err(problem) => return Ok(Standing::Invalid(problem)),
             },
@@ -243,12 +239,11 @@ impl ReconcilerController {
         name: &str,
         spec: &ReconcilerSpec,
         kinds: Kinds,
-        calls: Option<Arc<Calls>>,
     ) -> Result<Arc<Health>, String> {
         let (registry, key) = (self.registry.clone(), key_of(name));
         let health = Arc::new(Health::new(Arc::new(move || registry.ask(key.clone()))));
         let means = Means {
-            calls,
+            machine: self.machine.clone(),
             dial: self.registry.dial(),
         };
         let reconciler =

@@ -24,7 +24,7 @@ pub async fn install(client: &Client) -> Result<(), InstallError> {
 }
 
 pub(crate) fn manifest() -> Result<Value, String> {
-    landform_yaml::parse_one(DEFINITION, &landform_yaml::Limits::default())
+    landform_yaml::parse_one(DEFINITION, &landform_yaml::Budget::FILE)
         .map_err(|error| error.to_string())
 }
 

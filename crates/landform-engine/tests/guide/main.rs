@@ -69,7 +69,7 @@ async fn r14_a_schema_and_a_reconciler_are_all_that_a_kind_needs() {
     let service = LocalService::new(server, Identity::internal());
     let client = Client::new(service, "default");
 
-    let limits = landform_yaml::Limits::default();
+    let limits = landform_yaml::Budget::FILE;
     let definition = landform_yaml::parse_one(include_str!("greeting.yaml"), &limits).unwrap();
     let definition = serde_json::from_value(definition).unwrap();
     let group = "apiextensions.k8s.io";

@@ -65,12 +65,18 @@ impl std::fmt::Display for Hook {
 pub(super) struct Handle {
     pub(super) object: ObjectRef,
     pub(super) file: Option<String>,
+    /// Whether the files of its project are read no more: only the object itself counts.
+    pub(super) leaves: bool,
 }
 
 impl Handle {
     /// `Installation/web in the file web.yaml`.
     pub(super) fn place(&self) -> String {
         match &self.file {
+            _ if self.leaves => format!(
+                "{0} itself by landform edit {0} (the files of its project are read no more)",
+                self.object
+            ),
             Some(file) => format!("{} in the file {file}", self.object),
             None => self.object.to_string(),
         }

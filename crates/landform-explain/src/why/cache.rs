@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landform_api::GroupKind;
+use landform_api::{GroupKind, project};
 use landform_engine::custom_kinds::CustomKinds;
 use serde_json::Value;
 
+use super::judge;
 use crate::object::{KindRef, ObjectRef};
 use crate::reader::{ReadError, Reader};
 
@@ -61,6 +62,19 @@ impl<'a> Cache<'a> {
         let found = self.reader.get(object).await?.map(Arc::new);
         self.objects.insert(key, found.clone());
         Ok(found)
+    }
+
+    /// Whether a project is being deleted, or is gone: its files are read no more.
+    pub(super) async fn is_leaving(&mut self, project: &str) -> Result<bool, ReadError> {
+        let Some(name) = ObjectRef::known(project::KIND, "", project) else {
+            return Ok(false);
+        };
+        match self.get(&name).await {
+            Ok(found) => Ok(found.is_none_or(|found| judge::deleting(&found))),
+            // A cluster without projects.
+            Err(ReadError::NoSuchKind { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The custom kinds, read once.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use landform_api::GroupKind;
-use landform_api::project::ANNOTATION_FILE;
+use landform_api::project::{ANNOTATION_FILE, LABEL_PROJECT};
 use serde_json::Value;
 
 use super::act::{self, Advice, Handle, Hook};
@@ -385,14 +385,24 @@ impl Walk<'_> {
     /// What a person would change to move an object: its topmost owner, and the nearest file.
     async fn handle(&mut self, object: &Value) -> Result<Handle, ReadError> {
         let owners = self.cache.owners(object).await?;
-        let file = |object: &Value| text(&object["metadata"]["annotations"][ANNOTATION_FILE]);
+        let file = |object: &Value| {
+            let metadata = &object["metadata"];
+            let file = text(&metadata["annotations"][ANNOTATION_FILE])?;
+            Some((file, text(&metadata["labels"][LABEL_PROJECT])))
+        };
         let nearest = file(object).or_else(|| owners.iter().find_map(|owner| file(owner)));
+        let (nearest, project) = nearest.unzip();
+        let leaves = match project.flatten() {
+            Some(project) => self.cache.is_leaving(&project).await?,
+            None => false,
+        };
         let top = owners
             .last()
             .map_or_else(|| ObjectRef::of(object), |top| ObjectRef::of(top));
         Ok(Handle {
             object: top,
-            file: nearest,
+            file: nearest.filter(|_| !leaves),
+            leaves,
         })
     }
 

@@ -71,7 +71,7 @@ impl World {
             "Namespace" => ("", "v1", true),
             "Catalog" => (catalog::GROUP, catalog::VERSION, true),
             "AppType" | "OperatorVersion" => (catalog::GROUP, catalog::VERSION, false),
-            "Reconciler" => ("landform.dev", "v1alpha1", true),
+            "Reconciler" | "Project" => ("landform.dev", "v1alpha1", true),
             "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1", true),
             "Toy" => ("toys.example.com", "v1", false),
             _ => (landscaper::GROUP, landscaper::VERSION, false),

@@ -432,3 +432,35 @@ Root cause
 ";
     world.says("ConfigMap", "child", expected).await;
 }
+
+/// Files of a deleted project are read no more: what is advised is to change the object, and that works.
+#[tokio::test]
+async fn r13_an_object_of_a_deleted_project_is_not_corrected_in_its_file() {
+    let world = World::new().await;
+    let project = json!({
+        "apiVersion": "landform.dev/v1alpha1", "kind": "Project",
+        "metadata": {"name": "shop", "finalizers": ["landform.dev/project"]}, "spec": {},
+    });
+    world.create(project).await;
+    world
+        .install("web", product(&[], &[], FINE), json!({}))
+        .await;
+    let label = json!({"metadata": {"labels": {"landform.dev/project": "shop"}}});
+    world.patch("Installation", "web", label).await;
+    world.phase("Installation", "web", "Succeeded").await;
+    let wrong = json!({"spec": {"imports": {"data": [{"name": "a", "dataRef": "a"}]}}});
+    world.patch("Installation", "web", wrong).await;
+    let waits = |found: &Value| found["status"]["phase"] == "PendingDependencies";
+    world.until("Installation", "web", waits).await;
+    let before = world.why("Installation", "web").await;
+    let by_file = "or change Installation/web in the file web.yaml";
+    assert!(before.contains(by_file), "{before}");
+    // It has its turn later.
+    world.delete("Project", "shop").await;
+    let said = world.why("Installation", "web").await;
+    assert!(!said.contains("web.yaml"), "{said}");
+    assert!(said.contains("landform edit Installation/web"), "{said}");
+    let edited = json!({"spec": {"imports": {"data": []}}});
+    world.patch("Installation", "web", edited).await;
+    world.phase("Installation", "web", "Succeeded").await;
+}

@@ -171,7 +171,16 @@ fn below(directory: Option<&Path>, path: &str) -> Result<PathBuf, String> {
             "spec.directory.path {path:?} must be below the server's directory of catalogs: neither absolute nor with .."
         ));
     }
-    Ok(directory.join(below))
+    let place = directory.join(below);
+    // A link may lead anywhere; what isn't there leads nowhere.
+    if let (Ok(directory), Ok(real)) = (directory.canonicalize(), place.canonicalize())
+        && !real.starts_with(directory)
+    {
+        return Err(format!(
+            "spec.directory.path {path:?} is a link that leads out of the server's directory of catalogs"
+        ));
+    }
+    Ok(place)
 }
 
 fn from_disk(

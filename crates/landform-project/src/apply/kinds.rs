@@ -64,19 +64,21 @@ impl Kinds {
         client: &Client,
         kinds: impl IntoIterator<Item = GroupVersionKind>,
     ) -> Result<BTreeMap<GroupVersionKind, Served>, ApplyError> {
-        let kinds: Vec<_> = kinds.into_iter().collect();
-        let mut unknown: Vec<String> = {
+        let kinds: BTreeSet<_> = kinds.into_iter().collect();
+        let mut found: BTreeMap<_, _> = {
             let known = self.known.read();
-            let unknown = kinds.iter().filter(|kind| !known.contains_key(kind));
-            unknown.map(GroupVersionKind::api_version).collect()
+            let known = kinds.iter().map(|kind| (kind, known.get(kind)));
+            let known = known.filter_map(|(kind, served)| Some((kind.clone(), served?.clone())));
+            known.collect()
         };
-        unknown.sort();
-        unknown.dedup();
-        self.ask(client, unknown).await?;
-        let known = self.known.read();
-        let found = kinds.into_iter();
-        let found = found.filter_map(|kind| Some((kind.clone(), known.get(&kind)?.clone())));
-        Ok(found.collect())
+        let unknown = kinds.iter().filter(|kind| !found.contains_key(*kind));
+        let unknown: BTreeSet<_> = unknown.map(GroupVersionKind::api_version).collect();
+        // What is remembered may be forgotten while the API is asked: the answer counts.
+        let answer = self.ask(client, unknown.into_iter().collect()).await?;
+        let answer = answer.into_iter();
+        let answer = answer.filter(|served| kinds.contains(&served.kind));
+        found.extend(answer.map(|served| (served.kind.clone(), served)));
+        Ok(found)
     }
 
     /// All kinds that the API serves, each in the version that it prefers.
@@ -101,6 +103,15 @@ impl Kinds {
         let mut found = self.ask(client, versions).await?;
         found.retain(|served| kinds.insert(GroupKind::from(served.kind.clone())));
         Ok(found)
+    }
+
+    /// A kind in a version that was asked for before.
+    pub(crate) fn known(&self, group: &str, kind: &str) -> Option<GroupVersionKind> {
+        let known = self.known.read();
+        let mut known = known.keys();
+        known
+            .find(|known| known.group == group && known.kind == kind)
+            .cloned()
     }
 
     /// Kinds of a group may have come or gone.

@@ -328,8 +328,15 @@ pub async fn delete(
     });
     match send(client, Method::DELETE, &url, Some(&options)).await {
         Ok(_) => Ok(()),
-        // Another object has the name by now.
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        // Another object has the name by now, or others wrote this one at the same moment.
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            let live = read(client, served, id).await?;
+            let is_there = live.is_some_and(|live| live["metadata"]["uid"] == uid);
+            if is_there {
+                return Err(ApplyError::Transient(status.message));
+            }
+            Ok(())
+        }
         Err(error) => {
             let gone = matches!(&error, kube::Error::Api(status) if status.code == 404);
             match error.into() {

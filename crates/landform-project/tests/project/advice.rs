@@ -12,6 +12,83 @@ use serde_json::{Value, json};
 use crate::ending::{Scene, Stop};
 use crate::harness::{World, map};
 
+/// What is wrong with a project when it is deleted.
+#[derive(Clone, Copy, Debug)]
+enum Wrong {
+    /// A file that can't be read.
+    File,
+    /// Settings that can't be read.
+    Settings,
+    /// Two files that define one object.
+    Twice,
+    /// An object that the API refuses.
+    Refused,
+    /// No directory.
+    Directory,
+    /// More than half of it is to be deleted.
+    Held,
+    /// Something has been missing for less than the grace.
+    Missing,
+}
+
+impl Wrong {
+    const ALL: [Self; 7] = [
+        Self::File,
+        Self::Settings,
+        Self::Twice,
+        Self::Refused,
+        Self::Directory,
+        Self::Held,
+        Self::Missing,
+    ];
+
+    /// Makes it so.
+    async fn happens(self, world: &World) {
+        let maps = |world: &World| {
+            for at in 0..9 {
+                world.write(&format!("{at}.yaml"), &map(&format!("m{at}"), "1"));
+            }
+        };
+        let phase = match self {
+            Self::File => {
+                world.write("broken.yaml", "a: [\n");
+                "Incomplete"
+            }
+            Self::Settings => {
+                world.write("landform.yaml", "spec: [\n");
+                "Incomplete"
+            }
+            Self::Twice => {
+                world.write("second.yaml", &map("map", "2"));
+                "Incomplete"
+            }
+            Self::Refused => {
+                world.write("refused.yaml", &map("No_Such_Name", "1"));
+                "Incomplete"
+            }
+            Self::Directory => {
+                std::fs::rename(world.path(""), world.directory.path().join("away")).unwrap();
+                "Failed"
+            }
+            Self::Held => {
+                maps(world);
+                world.synced(15).await;
+                for at in 0..9 {
+                    world.remove(&format!("{at}.yaml"));
+                }
+                "Held"
+            }
+            Self::Missing => {
+                let grace = "apiVersion: landform.dev/v1alpha1\nkind: Project\nspec: {grace: 1h}\n";
+                world.write("landform.yaml", grace);
+                world.remove("map.yaml");
+                "Settling"
+            }
+        };
+        world.status(|status| status["phase"] == phase).await;
+    }
+}
+
 /// Following the advice ends a state within this time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -52,7 +129,7 @@ async fn follow(scene: &mut Scene, act: &str) {
     } else if found(r"^start what serves the hook").is_some() {
         scene.start_hook().await;
     } else {
-        let waits = Regex::new(r"^wait: .* by itself|goes on by itself|^wait: the hook").unwrap();
+        let waits = Regex::new(r"^wait: .* by itself|goes on by itself|^wait: the hook|^wait: Landform works on it since").unwrap();
         assert!(waits.is_match(act), "nobody can follow this: {act}");
     }
 }
@@ -161,4 +238,33 @@ async fn r15b_held_deletions_and_missing_objects_say_what_ends_that() {
     assert!(said.contains("no file has it: it is kept until"), "{said}");
     assert!(said.contains("9 of 15 objects would be deleted"), "{said}");
     scene.world.synced(6).await;
+}
+
+/// Whatever is wrong with files, nothing that is said of a deleted project is about them, and what is said ends it.
+#[tokio::test]
+async fn r13_what_is_said_of_a_deleted_project_is_not_about_its_files() {
+    for wrong in Wrong::ALL {
+        let mut scene = Scene::new(Stop::Finalizer, true).await;
+        wrong.happens(&scene.world).await;
+        scene.world.stop().await;
+        scene.world.delete("Project", "shop").await;
+        // Nothing has looked at it since: what it says is of before.
+        let reader = ClientReader::new(scene.world.client.clone());
+        let stale = why::explain(&reader, &project()).await.unwrap();
+        let acts: Vec<_> = stale.roots.iter().map(|root| root.act.as_str()).collect();
+        assert_eq!(acts, ["wait: Landform looks at it next"], "{wrong:?}");
+        scene.world.restart().await;
+        let status = scene.world.status(|status| status["phase"] == "Deleting");
+        let status = status.await;
+        assert_eq!(status["problemCount"], 0, "{wrong:?} {status:#}");
+        for field in ["problems", "heldDeletions", "lastError"] {
+            assert!(status[field].is_null(), "{wrong:?} {status:#}");
+        }
+        let said = ended(&mut scene, &project(), Option::is_none).await;
+        assert!(
+            said.contains("held by example.com/held"),
+            "{wrong:?}: {said}"
+        );
+        assert!(!said.contains("file"), "{wrong:?}: {said}");
+    }
 }

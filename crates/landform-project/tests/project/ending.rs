@@ -388,20 +388,29 @@ async fn r15_what_a_hook_must_clean_up_goes_before_all_else_of_the_project() {
 
 #[tokio::test]
 async fn r15_files_that_vanish_together_go_in_the_same_order() {
-    let mut scene = serving_scene().await;
-    let all = ["g0.json", "g1.json", "g2.json", "w.yaml", "reconciler.json"];
-    for file in all {
-        scene.world.remove(file);
+    for down in [false, true] {
+        let mut scene = serving_scene().await;
+        if down {
+            scene.world.stop().await;
+        }
+        let all = ["g0.json", "g1.json", "g2.json", "w.yaml", "reconciler.json"];
+        for file in all {
+            scene.world.remove(file);
+        }
+        if down {
+            // What was known of the Reconciler is known from the store only.
+            scene.world.restart().await;
+        }
+        for at in 0..3 {
+            let marked = |found: &Value| found["metadata"]["deletionTimestamp"].is_string();
+            scene.world.until("Gadget", &format!("g{at}"), marked).await;
+        }
+        nothing_else_is_marked(&scene.world).await;
+        scene.return_hook().await;
+        scene.world.gone("Widget", "w").await;
+        scene.world.gone("Reconciler", "gadgets").await;
+        scene.world.synced(2).await;
     }
-    for at in 0..3 {
-        let marked = |found: &Value| found["metadata"]["deletionTimestamp"].is_string();
-        scene.world.until("Gadget", &format!("g{at}"), marked).await;
-    }
-    nothing_else_is_marked(&scene.world).await;
-    scene.return_hook().await;
-    scene.world.gone("Widget", "w").await;
-    scene.world.gone("Reconciler", "gadgets").await;
-    scene.world.synced(2).await;
 }
 
 /// The hook is there for all objects of the kind: those of others go with the definition.

@@ -255,6 +255,20 @@ impl World {
         self.until(kind, name, Value::is_null).await;
     }
 
+    /// Waits until a gadget is gone from a namespace.
+    pub(crate) async fn gone_in(&self, namespace: &str, name: &str) {
+        let kind = GroupVersionKind::gvk("example.com", "v1", "Gadget");
+        let resource = ApiResource::from_gvk_with_plural(&kind, "gadgets");
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace, &resource);
+        let gone =
+            kube::runtime::wait::await_condition(api, name, |found: Option<&DynamicObject>| {
+                found.is_none()
+            });
+        let gone = tokio::time::timeout(PATIENCE, gone).await;
+        gone.unwrap().unwrap();
+    }
+
     /// Waits until the project's status is as wanted.
     pub(crate) async fn status(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let found = self

@@ -8,6 +8,7 @@
 
 mod advice;
 mod blueprints;
+mod definitions;
 mod editors;
 mod ending;
 mod files;

@@ -335,3 +335,19 @@ async fn r15b_a_swap_that_files_tell_is_made_once() {
         world.gone("ConfigMap", "seen").await;
     }
 }
+
+/// An editor empties the file before it writes it, and Landform starts just then.
+#[tokio::test]
+async fn r15b_a_file_that_is_empty_at_a_start_may_come_back_with_another_name() {
+    let mut world = World::new(&[("a.yaml", &map("a", "1"))]).await;
+    world.synced(1).await;
+    let before = world.get("ConfigMap", "a").await["metadata"]["uid"].clone();
+    world.stop().await;
+    world.write("a.yaml", "");
+    world.restart().await;
+    world.status(|status| status["phase"] == "Settling").await;
+    world.write("a.yaml", &map("b", "1"));
+    world.synced(1).await;
+    let after = world.get("ConfigMap", "b").await["metadata"]["uid"].clone();
+    assert_eq!(after, before);
+}

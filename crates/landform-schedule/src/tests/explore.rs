@@ -239,6 +239,25 @@ fn r4_r5_r7_all_interleavings_with_changing_refs() {
 }
 
 #[test]
+fn r6_r9b_all_interleavings_of_refs_that_go_while_a_run_works_with_them() {
+    let create = shape("a:, b: a, c: b, d: c");
+    let mut people = create.clone();
+    for object in objects(&create) {
+        people.push(Action::Relate(object.clone(), names("")));
+        people.push(Action::Gone(object.clone()));
+        people.push(Action::Rename(object, name("z")));
+    }
+    people.push(Action::OwnRelate(name("d"), names("a")));
+    people.push(Action::OwnRelate(name("d"), names("")));
+    people.push(Action::Relate(name("b"), names("d")));
+    for object in ["a", "b", "z"] {
+        people.push(Action::Update(name(object)));
+    }
+    let states = explore(&create, &people, budget(3));
+    assert!(states > 1_000, "only {states} states");
+}
+
+#[test]
 fn r7_all_graphs_of_three_objects() {
     let pairs = ["a b", "a c", "b a", "b c", "c a", "c b"];
     let mut states = 0;

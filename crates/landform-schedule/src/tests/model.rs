@@ -58,9 +58,8 @@ pub(super) struct Fly {
     pub(super) phase: Phase,
     pub(super) cancelled: bool,
     pub(super) stuck: bool,
-    /// What was above it when it started, by the present names: it is protected from that until it returns.
-    began_below: BTreeSet<Name>,
-    /// All that has been above it since: it may be protected from that as well.
+    /// All that has been above it since it started, by all names, and what is above that: it is protected from all of
+    /// that until it returns.
     above: BTreeSet<Name>,
 }
 
@@ -70,8 +69,6 @@ pub(super) struct Model {
     pub(super) flights: BTreeMap<RunId, Fly>,
     /// Who must run.
     pub(super) must: BTreeSet<Name>,
-    /// Runs under a former name.
-    pub(super) former: BTreeMap<Name, RunId>,
     /// The names that reconcilers know, and whether a run was started since.
     pub(super) known_as: BTreeMap<Name, (Name, bool)>,
     /// Whose timer is one that it asked for, and has not waited yet.
@@ -130,12 +127,6 @@ impl Model {
     fn vanish(&mut self, name: &Name) {
         self.things.remove(name);
         self.must.remove(name);
-        // It may come back under this name, with the kind that nobody reconciled for a moment.
-        let former = self.former.remove(name);
-        if let Some(fly) = former.and_then(|run| self.flights.get_mut(&run)) {
-            fly.began_below.insert(name.clone());
-            fly.above.insert(name.clone());
-        }
         self.known_as.remove(name);
         self.trigger_dependents(name);
     }
@@ -241,8 +232,11 @@ impl Model {
 
     /// What a run refers to, directly or not, it has referred to until it has returned.
     fn note_what_is_above(&mut self) {
-        let names = self.flights.values().map(|fly| fly.name.clone());
-        let above: Vec<_> = names.map(|name| self.ancestors(&name)).collect();
+        let above = |fly: &Fly| {
+            let names = fly.above.iter().chain([&fly.name]);
+            names.flat_map(|name| self.ancestors(name)).collect()
+        };
+        let above: Vec<BTreeSet<_>> = self.flights.values().map(above).collect();
         for (fly, above) in self.flights.values_mut().zip(above) {
             fly.above.extend(above);
         }
@@ -268,7 +262,6 @@ impl Model {
         };
         self.touch(from);
         self.touch(to);
-        let former = self.flight_of(from).or(self.former.get(from).copied());
         let known_as = match self.known_as.get(from) {
             None => from.clone(),
             Some((first, true)) if first == to => from.clone(),
@@ -276,10 +269,9 @@ impl Model {
         };
         self.vanish(from);
         for fly in self.flights.values_mut() {
-            for above in [&mut fly.began_below, &mut fly.above] {
-                if above.contains(from) {
-                    above.insert(to.clone());
-                }
+            // A run under the former name is one of this object as well (R3).
+            if fly.above.contains(from) || fly.name == *from {
+                fly.above.insert(to.clone());
             }
         }
         thing.phase = Phase::Ordinary;
@@ -290,9 +282,6 @@ impl Model {
         }
         self.things.insert(to.clone(), thing);
         self.must.insert(to.clone());
-        if let Some(run) = former {
-            self.former.insert(to.clone(), run);
-        }
     }
 
     fn finish(&mut self, name: &Name, how: How) {
@@ -302,7 +291,6 @@ impl Model {
         else {
             return;
         };
-        self.former.retain(|_, run| self.flights.contains_key(run));
         if fly.cancelled {
             return;
         }
@@ -379,8 +367,8 @@ impl Model {
             && !self.ancestors(name).iter().any(going_on)
     }
 
-    /// Why an object that must run may not start now, if runs are protected from what was above them.
-    fn held_by(&self, name: &Name, past: fn(&Fly) -> &BTreeSet<Name>) -> Option<String> {
+    /// Why an object that must run may not start now.
+    fn held_by(&self, name: &Name) -> Option<String> {
         let thing = &self.things[name];
         if thing.passive {
             return Some("it is passive".to_owned());
@@ -391,16 +379,13 @@ impl Model {
         if self.flight_of(name).is_some() {
             return Some("R3: it runs".to_owned());
         }
-        if self.former.contains_key(name) {
-            return Some("R3: it runs under its former name".to_owned());
-        }
         let ancestors = self.ancestors(name);
         for fly in self.flights.values() {
             if ancestors.contains(&fly.name) {
                 return Some(format!("R4: its ancestor {} is in flight", fly.name));
             }
-            if self.ancestors(&fly.name).contains(name) || past(fly).contains(name) {
-                return Some(format!("R6: its descendant {} is in flight", fly.name));
+            if fly.above.contains(name) {
+                return Some(format!("R3, R6: {} is in flight below it", fly.name));
             }
         }
         let above = self.must.iter().filter(|other| ancestors.contains(*other));
@@ -514,7 +499,7 @@ impl Model {
         ensure(self.things.contains_key(key), || {
             format!("{key} starts and is gone")
         })?;
-        if let Some(held) = self.held_by(key, |fly| &fly.began_below) {
+        if let Some(held) = self.held_by(key) {
             return Err(format!("{key} starts although {held}"));
         }
         let was_patient = self.patient.remove(key) && !self.is_busy_below(key);
@@ -530,7 +515,6 @@ impl Model {
             phase,
             cancelled: false,
             stuck: false,
-            began_below: self.ancestors(key),
             above: self.ancestors(key),
         };
         self.flights.insert(run, fly);
@@ -556,14 +540,13 @@ impl Model {
         self.patient = still;
         self.must.extend(over);
         for name in &self.must {
-            let held = self.held_by(name, |fly| &fly.above);
+            let held = self.held_by(name);
             ensure(held.is_some(), || {
                 format!("R2: {name} must run and doesn't")
             })?;
         }
         for fly in self.flights.values().filter(|fly| !fly.cancelled) {
-            let mut ancestors = self.ancestors(&fly.name);
-            ancestors.extend(fly.began_below.iter().cloned());
+            let ancestors = &fly.above;
             let together = self.flights.values().find(|other| {
                 !other.cancelled && other.name != fly.name && ancestors.contains(&other.name)
             });

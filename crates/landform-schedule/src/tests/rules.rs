@@ -209,7 +209,32 @@ fn r6_r9b_what_a_run_had_referred_to_waits_until_it_has_returned() {
         (
             "it runs then",
             "relate c -> | ask b | finish c",
-            "start b (asked for); start c (appeared)",
+            "start c (appeared); start b (asked for)",
+        ),
+        (
+            "one ref after the other along the way",
+            "relate c -> | relate b -> | finish b | ask a",
+            "",
+        ),
+        (
+            "the last of them runs then",
+            "relate c -> | relate b -> | ask a | finish c",
+            "start c (appeared); start b (changed); start a (asked for)",
+        ),
+        (
+            "a ref that went, and is there again",
+            "relate c -> | gone b | create b",
+            "",
+        ),
+        (
+            "a ref that gets a ref of its own",
+            "relate c -> | relate b -> e | create e",
+            "",
+        ),
+        (
+            "another name of a ref that was taken away",
+            "relate c -> | rename b d | ask d",
+            "",
         ),
         ("a ref further up", "relate b -> | ask a", ""),
         ("an object that goes", "gone c | ask a", ""),

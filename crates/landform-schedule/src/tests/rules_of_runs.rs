@@ -342,6 +342,39 @@ fn r12_a_run_clears_the_timer_and_an_old_time_is_ignored() {
 }
 
 #[test]
+fn r9b_r16_a_lost_ref_costs_nothing_of_what_is_above_it() {
+    // A walk over the ancestors of what is lost would take minutes here.
+    let mut machine = Scheduler::new(1);
+    let below = |at: u64, version| {
+        let mut object = sight(&format!("c{at}"), version, version);
+        object.refs.push(name(&format!("c{}", at - 1)));
+        object
+    };
+    let (length, rounds) = (20_000, 20_000);
+    let mut sights = vec![sight("c0", 1, 1)];
+    sights.extend((1..length).map(|at| below(at, 1)));
+    let mut runs = started(&machine.handle(Event::Listed(sights)));
+    for _ in 1..length {
+        runs = started(&machine.handle(finish(runs[0], 0, DONE)));
+    }
+    let last = length - 1;
+    let start = Instant::now();
+    for version in 2..rounds {
+        let alone = sight(&format!("c{last}"), 2 * version, 2 * version);
+        machine.handle(Event::Seen(alone));
+        machine.handle(Event::Seen(below(last, 2 * version + 1)));
+    }
+    assert!(start.elapsed() < Duration::from_secs(20));
+    let asked = Event::Asked { key: name("c0") };
+    assert_eq!(
+        started(&machine.handle(asked)),
+        [],
+        "a run has referred to it"
+    );
+    assert_eq!(started(&machine.handle(finish(runs[0], 0, DONE))).len(), 1);
+}
+
+#[test]
 fn r16_a_status_write_costs_the_same_on_a_hub() {
     // A walk over the hub's dependents would take minutes here.
     let mut machine = Scheduler::new(1);

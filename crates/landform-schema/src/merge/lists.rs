@@ -3,6 +3,8 @@
 //! Entries that the patch names come in the patch's order; the others keep the order they had. An
 //! entry that is new comes before those that only the original has, as in Kubernetes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use super::MergeError;
@@ -28,10 +30,11 @@ pub(super) fn merge(
     let Some(Value::Array(original)) = object.get(name) else {
         return Ok(());
     };
-    let original = original.clone();
+    let before = Places::of(original, change.key);
     let mut list = original.clone();
     if let Some(delete) = change.delete {
-        list.retain(|entry| !delete.contains(entry));
+        let deleted = Places::of(delete, None);
+        list.retain(|entry| deleted.find(entry).is_none());
     }
     if let Some(changes) = change.changes {
         list = if uses_objects(&list) || uses_objects(changes) {
@@ -39,14 +42,46 @@ pub(super) fn merge(
         } else {
             as_set(list, changes)
         };
-        list = ordered(list, changes, &original, change.key);
+        list = ordered(list, &Places::of(changes, change.key), &before);
     }
     if let Some(order) = change.order {
-        check_order(merge, order, change)?;
-        list = ordered(list, order, &original, change.key);
+        let wanted = Places::of(order, change.key);
+        check_order(merge, &wanted, change)?;
+        list = ordered(list, &wanted, &before);
     }
     object.insert(name.to_owned(), Value::Array(list));
     Ok(())
+}
+
+/// Where entries stand in a list, by what tells them apart: of equal ones, the first.
+struct Places<'k> {
+    key: Option<&'k str>,
+    places: BTreeMap<String, usize>,
+}
+
+impl<'k> Places<'k> {
+    fn of(list: &[Value], key: Option<&'k str>) -> Self {
+        let mut places = BTreeMap::new();
+        for (place, entry) in list.iter().enumerate() {
+            if let Some(identity) = identity(entry, key) {
+                places.entry(identity).or_insert(place);
+            }
+        }
+        Self { key, places }
+    }
+
+    fn find(&self, entry: &Value) -> Option<usize> {
+        self.places.get(&identity(entry, self.key)?).copied()
+    }
+}
+
+/// What tells an entry from others: its merge key if it is an object of a list that has one, else all of it. An
+/// object without its merge key is like no other.
+fn identity(entry: &Value, key: Option<&str>) -> Option<String> {
+    match (key, entry) {
+        (Some(key), Value::Object(fields)) => Some(format!("{{{}", fields.get(key)?)),
+        _ => Some(entry.to_string()),
+    }
 }
 
 fn uses_objects(list: &[Value]) -> bool {
@@ -54,8 +89,9 @@ fn uses_objects(list: &[Value]) -> bool {
 }
 
 fn as_set(mut list: Vec<Value>, changes: &[Value]) -> Vec<Value> {
+    let mut present: BTreeSet<String> = list.iter().map(Value::to_string).collect();
     for entry in changes {
-        if !list.contains(entry) {
+        if present.insert(entry.to_string()) {
             list.push(entry.clone());
         }
     }
@@ -64,33 +100,78 @@ fn as_set(mut list: Vec<Value>, changes: &[Value]) -> Vec<Value> {
 
 fn by_key(
     merge: &mut Merge<'_>,
-    mut list: Vec<Value>,
+    list: Vec<Value>,
     changes: &[Value],
     change: &Change<'_>,
 ) -> Result<Vec<Value>, MergeError> {
     let Some(key) = change.key else {
         return Err(merge.error("this list of objects has no merge key; replace it as a whole"));
     };
-    if changes
+    let replaced = changes
         .iter()
-        .any(|entry| entry.get(PATCH).and_then(Value::as_str) == Some("replace"))
-    {
-        list = Vec::new();
-    }
+        .any(|entry| entry.get(PATCH).and_then(Value::as_str) == Some("replace"));
+    let mut list = Keyed::of(if replaced { Vec::new() } else { list }, key);
     for (index, entry) in changes.iter().enumerate() {
         let mark = merge.path.push_index(index);
-        apply(merge, &mut list, entry, key, change.items)?;
+        apply(merge, &mut list, entry, change.items)?;
         merge.path.pop(mark);
     }
-    Ok(list)
+    Ok(list.entries.into_iter().flatten().collect())
+}
+
+/// A list whose entries are found by their merge key. What was deleted leaves its place empty.
+struct Keyed<'k> {
+    key: &'k str,
+    entries: Vec<Option<Value>>,
+    places: BTreeMap<String, Vec<usize>>,
+}
+
+impl<'k> Keyed<'k> {
+    fn of(list: Vec<Value>, key: &'k str) -> Self {
+        let mut keyed = Self {
+            key,
+            entries: Vec::with_capacity(list.len()),
+            places: BTreeMap::new(),
+        };
+        for entry in list {
+            keyed.push(entry);
+        }
+        keyed
+    }
+
+    fn push(&mut self, entry: Value) {
+        if let Some(identity) = entry.get(self.key) {
+            let places = self.places.entry(identity.to_string()).or_default();
+            places.push(self.entries.len());
+        }
+        self.entries.push(Some(entry));
+    }
+
+    /// The first entry with this merge key.
+    fn find(&mut self, identity: &Value) -> Option<&mut Value> {
+        let place = *self.places.get(&identity.to_string())?.first()?;
+        self.entries.get_mut(place)?.as_mut()
+    }
+
+    /// Removes all entries with this merge key.
+    fn remove(&mut self, identity: &Value) {
+        for place in self
+            .places
+            .remove(&identity.to_string())
+            .unwrap_or_default()
+        {
+            if let Some(entry) = self.entries.get_mut(place) {
+                *entry = None;
+            }
+        }
+    }
 }
 
 /// Carries out one entry of the patch.
 fn apply(
     merge: &mut Merge<'_>,
-    list: &mut Vec<Value>,
+    list: &mut Keyed<'_>,
     entry: &Value,
-    key: &str,
     items: Option<NodeId>,
 ) -> Result<(), MergeError> {
     let Some(fields) = entry.as_object() else {
@@ -101,31 +182,24 @@ fn apply(
         Some(Value::String(directive)) => Some(directive.as_str()),
         Some(_) => return Err(merge.error("$patch must be a string")),
     };
-    let Some(identity) = fields.get(key) else {
+    let Some(identity) = fields.get(list.key) else {
         if directive == Some("replace") && fields.len() == 1 {
             return Ok(());
         }
-        return Err(merge.error(format!("the entry lacks its merge key {key:?}")));
+        return Err(merge.error(format!("the entry lacks its merge key {:?}", list.key)));
     };
-    let found = list
-        .iter()
-        .position(|other| other.get(key) == Some(identity));
-    match (directive, found) {
-        (Some("delete"), Some(_)) => list.retain(|other| other.get(key) != Some(identity)),
-        (Some("delete"), None) => {}
-        (None | Some("merge"), Some(index)) => {
-            if let Some(Value::Object(before)) = list.get(index) {
-                let merged = merge.map(items, before, fields)?;
-                if let Some(slot) = list.get_mut(index) {
-                    *slot = Value::Object(merged);
+    match directive {
+        Some("delete") => list.remove(identity),
+        None | Some("merge") => match list.find(identity) {
+            Some(found) => {
+                if let Value::Object(before) = found {
+                    *found = Value::Object(merge.map(items, before, fields)?);
                 }
             }
-        }
-        (None | Some("merge"), None) => {
-            list.push(Value::Object(merge.map(items, &Map::new(), fields)?));
-        }
-        (Some("replace"), _) => list.push(clean(entry)),
-        (Some(other), _) => {
+            None => list.push(Value::Object(merge.map(items, &Map::new(), fields)?)),
+        },
+        Some("replace") => list.push(clean(entry)),
+        Some(other) => {
             let problem =
                 format!("$patch must be \"replace\", \"delete\" or \"merge\", not {other:?}");
             return Err(merge.error(problem));
@@ -134,56 +208,38 @@ fn apply(
     Ok(())
 }
 
-/// Whether two entries stand for the same thing.
-fn same_entry(a: &Value, b: &Value, key: Option<&str>) -> bool {
-    match key {
-        Some(key) if a.is_object() || b.is_object() => {
-            a.get(key).is_some() && a.get(key) == b.get(key)
-        }
-        _ => a == b,
-    }
-}
-
-fn position(list: &[Value], entry: &Value, key: Option<&str>) -> Option<usize> {
-    list.iter().position(|other| same_entry(other, entry, key))
-}
-
-/// Brings the entries that the patch names into its order and weaves in the others.
-fn ordered(
-    list: Vec<Value>,
-    wanted: &[Value],
-    original: &[Value],
-    key: Option<&str>,
-) -> Vec<Value> {
-    let (mut named, others): (Vec<Value>, Vec<Value>) = list
+/// Brings the entries that the patch names into its order and weaves in the others, which keep the order that they had.
+fn ordered(list: Vec<Value>, wanted: &Places<'_>, original: &Places<'_>) -> Vec<Value> {
+    let (mut named, others): (Vec<_>, Vec<_>) = list
         .into_iter()
-        .partition(|entry| position(wanted, entry, key).is_some());
-    named.sort_by_key(|entry| position(wanted, entry, key));
+        .map(|entry| (wanted.find(&entry), original.find(&entry), entry))
+        .partition(|(place, ..)| place.is_some());
+    named.sort_by_key(|(place, ..)| *place);
     let mut result = Vec::with_capacity(named.len() + others.len());
     let mut named = named.into_iter().peekable();
-    for other in others {
-        let before = position(original, &other, key);
-        while let Some(entry) = named.peek() {
-            let first = match (before, position(original, entry, key)) {
-                (Some(other), Some(entry)) => other < entry,
-                _ => false,
-            };
-            if first {
-                break;
-            }
-            result.extend(named.next());
+    for (_, before, other) in others {
+        let comes_first = |entry: &(_, Option<usize>, Value)| match (before, entry.1) {
+            (Some(other), Some(entry)) => other >= entry,
+            _ => true,
+        };
+        while let Some((.., entry)) = named.next_if(comes_first) {
+            result.push(entry);
         }
         result.push(other);
     }
-    result.extend(named);
+    result.extend(named.map(|(.., entry)| entry));
     result
 }
 
 /// The order must name every entry that the patch sets.
-fn check_order(merge: &Merge<'_>, order: &[Value], change: &Change<'_>) -> Result<(), MergeError> {
+fn check_order(
+    merge: &Merge<'_>,
+    order: &Places<'_>,
+    change: &Change<'_>,
+) -> Result<(), MergeError> {
     for entry in change.changes.into_iter().flatten() {
         let directive = entry.get(PATCH).is_some();
-        if !directive && position(order, entry, change.key).is_none() {
+        if !directive && order.find(entry).is_none() {
             let shown = change.key.and_then(|key| entry.get(key)).unwrap_or(entry);
             return Err(merge.error(format!(
                 "$setElementOrder must name every entry that the patch sets, but lacks {shown}"

@@ -82,7 +82,7 @@ impl Schema {
         })
     }
 
-    /// Removes the fields that the schema doesn't know and returns their paths (`spec.a[0].b`).
+    /// Removes the fields that the schema doesn't know and returns the paths (`spec.a[0].b`) of the first hundred.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         prune::prune(&self.arena, self.root, object)
     }
@@ -92,7 +92,7 @@ impl Schema {
         default::apply(&self.arena, self.root, object);
     }
 
-    /// Everything that is wrong with an object.
+    /// What is wrong with an object: the first hundred problems.
     ///
     /// With `old`, the object as it was before an update, transition rules are checked and parts
     /// that didn't change are left alone.

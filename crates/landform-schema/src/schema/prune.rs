@@ -1,11 +1,12 @@
 //! Removes the fields that a schema doesn't know.
 
+use landform_api::budget::PROBLEMS_LISTED_MAX;
 use serde_json::{Map, Value};
 
 use super::node::{Additional, Arena, NodeId};
 use super::place::Place;
 
-/// Prunes a value and returns the paths of what was removed.
+/// Prunes a value and returns the paths of what was removed, as many as are ever reported.
 ///
 /// Keys of maps are spelled like fields here, since that is how unknown fields are reported.
 pub(crate) fn prune(arena: &Arena, root: NodeId, value: &mut Value) -> Vec<String> {
@@ -59,7 +60,7 @@ fn prune_object(
     if unknown && !keeps_unknown {
         map.retain(|name, _| {
             let known = node.property(name).is_some();
-            if !known {
+            if !known && removed.len() < PROBLEMS_LISTED_MAX {
                 removed.push(place.field(name).path().to_string());
             }
             known

@@ -3,6 +3,7 @@
 //! An update is ratcheted: a part of the object that hasn't changed is not held against the writer,
 //! so that a schema may become stricter without locking existing objects.
 
+use landform_api::budget::PROBLEMS_LISTED_MAX;
 use landform_api::{FieldError, FieldReason};
 use serde_json::{Map, Number, Value};
 
@@ -34,8 +35,13 @@ pub(crate) struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Whether as much was found as is ever reported.
+    fn is_full(&self) -> bool {
+        self.errors.len() >= PROBLEMS_LISTED_MAX
+    }
+
     fn value(&mut self, id: NodeId, value: &Value, old: Option<&Value>, place: &Place<'_>) {
-        if old == Some(value) {
+        if self.is_full() || old == Some(value) {
             return;
         }
         let node = self.arena.get(id);
@@ -295,6 +301,9 @@ impl Walk<'_> {
         value: &Value,
         detail: &str,
     ) {
+        if self.is_full() {
+            return;
+        }
         let detail = format!("{} in body {detail}", place.path().as_str());
         self.refuse(place, reason, Some(value), &detail);
     }
@@ -306,6 +315,9 @@ impl Walk<'_> {
         value: Option<&Value>,
         detail: &str,
     ) {
+        if self.is_full() {
+            return;
+        }
         let path = place.path();
         self.errors.push(match value {
             Some(value) => FieldError::with_value(&path, reason, value, detail),

@@ -15,7 +15,7 @@ use crate::chance::Chance;
 use crate::fault::{Fault, Faults};
 
 /// A pipe holds this many bytes on their way.
-const PIPE: usize = 1 << 16;
+pub(super) const PIPE: usize = 1 << 16;
 /// The longest time that a slow call takes: less than the grace period of one that was given up.
 const SLOW_MS: u64 = 6_000;
 /// The longest time that the delete of a crate takes.
@@ -55,22 +55,33 @@ impl HookServer {
 
     async fn answer(&self, request: &[u8]) -> Vec<u8> {
         let request: Value = serde_json::from_slice(request).unwrap_or_default();
-        let what = || format!("call of {}", request["object"]["metadata"]["name"]);
-        let hangs = self.faults.strikes(Fault::HungRun, what);
-        let time = self.time(&request, hangs || self.is_stuck(&request));
+        let time = self.time_of(&request);
         // One that takes longer than it is waited for may overlap with the next.
         let call = self.oracle.call_begins(&request, time > GRACE);
         tokio::time::sleep(time).await;
-        let fails = self.faults.strikes(Fault::FailedRun, what);
-        let answer = if fails { Value::Null } else { decide(&request) };
-        self.oracle.call_ends(call, &answer);
-        let (status, body) = if fails {
-            ("500 Internal Server Error", "out of order".to_owned())
-        } else {
-            ("200 OK", answer.to_string())
+        let answer = self.answer_to(call, &request);
+        self.oracle.call_ends(call);
+        let (status, body) = match answer {
+            Some(answer) => ("200 OK", answer.to_string()),
+            None => ("500 Internal Server Error", "out of order".to_owned()),
         };
         let length = body.len();
         format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}").into_bytes()
+    }
+
+    /// What is answered when the work of a call is done; none if it fails.
+    pub(super) fn answer_to(&self, call: u64, request: &Value) -> Option<Value> {
+        let fails = self.faults.strikes(Fault::FailedRun, || what(request));
+        let answer = (!fails).then(|| decide(request));
+        self.oracle
+            .call_answers(call, answer.as_ref().unwrap_or(&Value::Null));
+        answer
+    }
+
+    /// How long a call takes.
+    pub(super) fn time_of(&self, request: &Value) -> Duration {
+        let hangs = self.faults.strikes(Fault::HungRun, || what(request));
+        self.time(request, hangs || self.is_stuck(request))
     }
 
     fn is_stuck(&self, request: &Value) -> bool {
@@ -92,6 +103,10 @@ impl HookServer {
         };
         Duration::from_millis(self.chance.below(most))
     }
+}
+
+fn what(request: &Value) -> String {
+    format!("call of {}", request["object"]["metadata"]["name"])
 }
 
 /// The body of the next request; none when the connection is over.

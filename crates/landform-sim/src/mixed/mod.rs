@@ -4,18 +4,19 @@
 //! `Reconciler` objects. A parcel's number is the sum of its value and of its refs' numbers. The spec's mood says what
 //! the hook answers besides: an error, with or without a retry, that it waits, that it wants to be called again.
 //!
-//! Reading order: `hook.rs` is the server that is called, `oracle.rs` holds everything to the rules with nothing but the
+//! Reading order: `hook.rs` is the server that is called, `machine.rs` runs the same as a command, `oracle.rs` holds everything to the rules with nothing but the
 //! store's log (`crate::log`), the calls and the engine's trace; `causes.rs` says whether a run has a cause, `waiting.rs`
 //! whether one waits for a reason; `people.rs` are writers that know nothing
 //! of each other, `world.rs` puts all into a process, `plan.rs` makes scenarios and `run.rs` runs them.
 //!
 //! # What is replaced
-//! The hook's socket, by a pipe: HTTP, the pool of connections, timeouts and cancellation are real. Calls end with
-//! the process. Hooks that are commands and project directories have no place on a clock that jumps; their own tests
-//! run them for real.
+//! The hook's socket, by a pipe: HTTP, the pool of connections, timeouts and cancellation are real. Calls of URLs end with
+//! the process. The operating system, for hooks that are commands: what a call does with its process group, and what
+//! comes before the first call, is real. Project directories have no place here.
 
 mod causes;
 mod hook;
+mod machine;
 mod oracle;
 mod people;
 mod plan;
@@ -171,11 +172,22 @@ fn definition(kind: Kind, versions: Versions) -> Value {
     })
 }
 
+/// How the hook of a kind is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Url,
+    Command,
+}
+
 /// The Reconciler of a kind, with the number of objects that run at once.
-fn reconciler(kind: Kind, concurrency: u64) -> Value {
+fn reconciler(kind: Kind, concurrency: u64, call: Call) -> Value {
     let order = match kind {
         Kind::Parcel => "Strict",
         Kind::Crate => "Related",
+    };
+    let hook = match call {
+        Call::Url => json!({"url": format!("http://hooks.sim/{}", kind.plural())}),
+        Call::Command => json!({"command": ["reconcile", kind.plural()]}),
     };
     json!({
         "apiVersion": "landform.dev/v1alpha1", "kind": "Reconciler",
@@ -183,7 +195,7 @@ fn reconciler(kind: Kind, concurrency: u64) -> Value {
         "spec": {
             "for": {"group": GROUP, "version": "v1", "kind": kind.name()},
             "refs": [{"path": ".spec.refs[*]"}], "owns": [{"version": "v1", "kind": "ConfigMap"}],
-            "hook": {"url": format!("http://hooks.sim/{}", kind.plural())},
+            "hook": hook,
             "timeout": "30s", "concurrency": concurrency, "finalize": true, "order": order,
         },
     })
@@ -197,12 +209,12 @@ const CONCURRENCY: u64 = 64;
 /// # Errors
 /// When the server refuses one of them.
 pub fn template() -> Result<Template, Failure> {
-    let limits = landform_yaml::Limits::default();
+    let limits = landform_yaml::Budget::FILE;
     let reconcilers = landform_yaml::parse_one(landform_engine::hooks::DEFINITION, &limits)
         .map_err(|error| Failure(error.to_string()))?;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
     let mut objects = vec![reconcilers, namespace];
     objects.extend(Kind::ALL.map(|kind| definition(kind, Versions::FIRST)));
-    objects.extend(Kind::ALL.map(|kind| reconciler(kind, CONCURRENCY)));
+    objects.extend(Kind::ALL.map(|kind| reconciler(kind, CONCURRENCY, Call::Url)));
     Template::new(&objects)
 }

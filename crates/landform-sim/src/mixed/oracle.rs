@@ -5,6 +5,7 @@
 //! of it. While nothing goes wrong that is a moment, otherwise minutes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -86,6 +87,15 @@ pub(super) struct Call {
     deleting: bool,
     /// Whether nothing but a time that was asked for brought it.
     retriggered: bool,
+    /// Of a command: when the last of its processes has ended, in nanoseconds.
+    gone_at: Option<Arc<AtomicU64>>,
+}
+
+impl Call {
+    fn goes_on(&self, now: Duration) -> bool {
+        let gone_at = self.gone_at.as_ref();
+        gone_at.is_none_or(|at| now < Duration::from_nanos(at.load(Ordering::SeqCst)))
+    }
 }
 
 /// Whose run: kind, namespace, name.
@@ -94,6 +104,7 @@ pub(super) type Subject = (String, String, String);
 pub(super) struct Run {
     pub(super) subject: Subject,
     pub(super) since: Duration,
+    phase: Phase,
     cancelled: bool,
 }
 
@@ -156,10 +167,11 @@ impl Oracle {
         }
     }
 
-    /// The process is over, and with it all runs and calls.
+    /// The process is over, and with it all runs, and all calls but those of commands.
     pub(super) fn forget(&self) {
         let mut inner = self.inner.lock();
-        inner.calls.clear();
+        // Commands are processes of their own.
+        inner.calls.retain(|_, call| call.gone_at.is_some());
         inner.asked.clear();
         inner.queued.clear();
         inner.causes.forget();
@@ -193,8 +205,17 @@ impl Oracle {
         !self.inner.lock().deletes.was_called(uid)
     }
 
-    /// A hook is called.
+    /// A hook is called that is a URL.
     pub(super) fn call_begins(&self, request: &Value, hangs: bool) -> u64 {
+        self.begins(request, hangs, None)
+    }
+
+    /// A hook is called that is a command. The call ends with the last of its processes.
+    pub(super) fn command_begins(&self, request: &Value, gone_at: Arc<AtomicU64>) -> u64 {
+        self.begins(request, false, Some(gone_at))
+    }
+
+    fn begins(&self, request: &Value, hangs: bool, gone_at: Option<Arc<AtomicU64>>) -> u64 {
         let mut inner = self.inner.lock();
         inner.review(&self.clock);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -206,37 +227,43 @@ impl Oracle {
             hangs,
             deleting: request["deleting"] == true,
             retriggered: request["reason"] == "retrigger",
+            gone_at,
         };
         let what = format!("call of {} begins: {}", call.name, text(&request["reason"]));
         self.trace.note(&self.who, what);
         inner.begin(call, self.clock.elapsed())
     }
 
-    /// The hook has done its work, whether its client still waits or not.
-    pub(super) fn call_ends(&self, id: u64, answer: &Value) {
+    /// The hook has done its work, whether its client still waits or not. Nothing is answered when it has failed.
+    pub(super) fn call_answers(&self, id: u64, answer: &Value) {
         let now = self.clock.elapsed();
         let mut inner = self.inner.lock();
         // A call of a process that is over doesn't count.
-        let Some(call) = inner.calls.remove(&id) else {
+        let Some(call) = inner.calls.get(&id) else {
             return;
         };
+        let (uid, deleting, end) = (call.uid.clone(), call.deleting, (now, call.retriggered));
         self.trace
             .note(&self.who, format!("call of {} ends", call.name));
         // A call that was given up long ago, and others have followed.
-        if inner.latest.get(&call.uid) != Some(&id) {
+        if inner.latest.get(&uid) != Some(&id) {
             return;
         }
-        let end = (now, call.retriggered);
-        inner.ended.insert(call.uid.clone(), end);
+        inner.ended.insert(uid.clone(), end);
         if answer.is_null() {
             return;
         }
-        if call.deleting {
-            inner.deletes.over(&call.uid);
+        if deleting {
+            inner.deletes.over(&uid);
         }
         let after = answer["retriggerAfter"].as_u64().map(Duration::from_secs);
         let at = after.map(|after| now + after.max(FLOOR));
-        inner.asked.insert(call.uid, at);
+        inner.asked.insert(uid, at);
+    }
+
+    /// Nothing of a call of a URL goes on.
+    pub(super) fn call_ends(&self, id: u64) {
+        self.inner.lock().calls.remove(&id);
     }
 
     /// The engine tells what it does.
@@ -282,8 +309,8 @@ impl Inner {
                 }
             }
             TraceEvent::Finished { run, result, .. } => {
-                self.runs.remove(run);
-                self.finish(&subject, result, now);
+                let phase = self.runs.remove(run).map(|run| run.phase);
+                self.finish(&subject, phase, result, now);
             }
             TraceEvent::Gone | TraceEvent::Cyclic(_) => {
                 self.queued.remove(&subject);
@@ -377,19 +404,27 @@ impl Inner {
         let run = Run {
             subject,
             since: now,
+            phase,
             cancelled: false,
         };
         self.runs.insert(id, run);
     }
 
     /// R12b: a time that was asked for counts, whatever else was said with it.
-    fn finish(&mut self, subject: &Subject, result: &RunResult, now: Duration) {
+    fn finish(
+        &mut self,
+        subject: &Subject,
+        phase: Option<Phase>,
+        result: &RunResult,
+        now: Duration,
+    ) {
         let Some(uid) = self.uid(subject) else { return };
         self.causes.run_ends(&uid, result);
         match result {
-            RunResult::Failed(_) => self.deletes.over(&uid),
+            // A run that failed before its object was marked has not tried to delete it.
+            RunResult::Failed(_) if phase == Some(Phase::Delete) => self.deletes.over(&uid),
             RunResult::Cancelled => self.deletes.cut_short(&uid),
-            RunResult::Succeeded | RunResult::Waiting(_) => {}
+            RunResult::Failed(_) | RunResult::Succeeded | RunResult::Waiting(_) => {}
         }
         if let Some(kind) = Kind::named(&subject.0) {
             let named = (kind.name(), subject.1.clone(), subject.2.clone());
@@ -424,6 +459,7 @@ impl Inner {
             return;
         }
         self.reviewed_at = now;
+        self.calls.retain(|_, call| call.goes_on(now));
         self.log.follow(now);
         self.note_owned(now);
         let found = self.log.broken.take().filter(|what| !passed_over(what));
@@ -464,9 +500,11 @@ impl Inner {
         if self.unsettled(now) || !clock.behind().is_zero() {
             return None;
         }
+        // Nobody is called while kinds come and go.
+        let settled = self.log.definitions_changed.unwrap_or_default();
         let late = |uid: &String, at: Duration| {
             let lives = |seen: &Seen| seen.marked.is_none();
-            now > at + self.bounds.retrigger && objects.get(uid).is_some_and(lives)
+            now > at.max(settled) + self.bounds.retrigger && objects.get(uid).is_some_and(lives)
         };
         let (uid, at) = self.due.iter().find(|(uid, at)| late(uid, **at))?;
         let name = &objects.get(uid)?.name;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    CONCURRENCY, Kind, MOODS, NAMESPACES, STUCK, Spec, Versions, definition, object_name,
+    CONCURRENCY, Call, Kind, MOODS, NAMESPACES, STUCK, Spec, Versions, definition, object_name,
     reconciler,
 };
 use crate::chance::{CERTAIN, Chance};
@@ -54,7 +54,11 @@ impl Plan {
             },
             names: 0,
             second: BTreeSet::new(),
+            commands: BTreeSet::new(),
         };
+        if planner.chance.happens(CERTAIN / 2) {
+            planner.switch_hook(planner.home.0);
+        }
         for _ in 0..6 + planner.chance.below(8) {
             planner.create();
         }
@@ -97,6 +101,8 @@ struct Planner {
     names: u64,
     /// The kinds that have a second version, which never goes again: objects may be stored in it.
     second: BTreeSet<Kind>,
+    /// The kinds whose hooks are commands.
+    commands: BTreeSet<Kind>,
 }
 
 impl Planner {
@@ -293,9 +299,30 @@ impl Planner {
 
     /// The kind is registered anew, and all its objects run.
     fn edit_reconciler(&mut self, place: &Place) {
+        if self.chance.happens(CERTAIN / 3) {
+            return self.switch_hook(place.0);
+        }
+        self.write_reconciler(place.0);
+    }
+
+    /// A URL becomes a command, and a command a URL.
+    fn switch_hook(&mut self, kind: Kind) {
+        if !self.commands.remove(&kind) {
+            self.commands.insert(kind);
+        }
+        self.write_reconciler(kind);
+    }
+
+    fn write_reconciler(&mut self, kind: Kind) {
         let concurrency = CONCURRENCY + self.chance.below(8);
-        let wish = Wish::Applied(reconciler(place.0, concurrency));
-        self.push(Action::Wish(wish));
+        let (call, other) = if self.commands.contains(&kind) {
+            (Call::Command, "url")
+        } else {
+            (Call::Url, "command")
+        };
+        let mut wanted = reconciler(kind, concurrency, call);
+        wanted["spec"]["hook"][other] = Value::Null;
+        self.push(Action::Wish(Wish::Applied(wanted)));
     }
 
     /// In the end every hook has nothing more to say.

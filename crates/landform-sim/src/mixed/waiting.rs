@@ -182,6 +182,12 @@ impl Inner {
         }
         // A ref that is new may bind already: here the newest state counts as well.
         let related = |other: &String| *other == uid || self.log.related(&uid, other, now);
+        // A run under a name that is no more may be of anything that was related to it; how long it takes is judged
+        // by itself.
+        let mut nameless = self.runs.values().map(|run| &run.subject);
+        if nameless.any(|run| run.1 == *namespace && self.uid(run).is_none()) {
+            return true;
+        }
         let busy = self.runs.values().map(|run| &run.subject);
         let busy = busy.chain(self.queued.keys().filter(|other| *other != subject));
         let mut busy = busy.filter_map(|subject| self.uid(subject));

@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_engine::hooks::{Dial, Registry};
+use landform_engine::hooks::{Dial, Machine, Registry};
 use landform_engine::{Engine, Key, Reconciler, TraceEntry};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::hook::HookServer;
+use super::machine::SimMachine;
 use super::oracle::Oracle;
 use super::people::{PATCHERS, People};
 use super::waiting::Bounds;
@@ -42,13 +43,15 @@ pub struct MixedWorld {
 struct Inner {
     oracle: Oracle,
     people: People,
-    hooks: Chance,
+    hook: HookServer,
+    machine: SimMachine,
 }
 
-/// The engine, whose hooks are reached by pipes.
+/// The engine, whose hooks are reached by pipes and run on a machine that outlives it.
 struct Piped {
     engine: Engine,
     dial: Dial,
+    machine: Arc<dyn Machine>,
 }
 
 impl Registry for Piped {
@@ -66,6 +69,10 @@ impl Registry for Piped {
 
     fn dial(&self) -> Option<Dial> {
         Some(self.dial.clone())
+    }
+
+    fn machine(&self) -> Option<Arc<dyn Machine>> {
+        Some(self.machine.clone())
     }
 }
 
@@ -88,9 +95,16 @@ impl MixedWorld {
         let around = process.surroundings();
         let make = || {
             let oracle = Oracle::new(around, self.bounds);
+            let hook = HookServer {
+                oracle: oracle.clone(),
+                faults: around.faults.clone(),
+                chance: Chance::new(around.seed, "hooks"),
+            };
+            let commands = Chance::new(around.seed, "commands");
             Inner {
                 people: People::new(oracle.clone(), Chance::new(around.seed, "people"), WRITES),
-                hooks: Chance::new(around.seed, "hooks"),
+                machine: SimMachine::new(hook.clone(), around.clock.clone(), commands),
+                hook,
                 oracle,
             }
         };
@@ -197,7 +211,8 @@ impl World for MixedWorld {
             let Inner {
                 oracle,
                 people,
-                hooks,
+                hook,
+                machine,
             } = self.inner(process);
             for who in 0..PATCHERS {
                 let client = process.client(&format!("patcher-{who}"));
@@ -205,12 +220,8 @@ impl World for MixedWorld {
             }
             tokio::spawn(people.meddle(process.client("meddler")));
             tokio::spawn(look_around(oracle.clone()));
-            let server = HookServer {
-                oracle: oracle.clone(),
-                faults: around.faults.clone(),
-                chance: hooks,
-            };
-            let dial = server.dial();
+            let dial = hook.dial();
+            let machine = machine.for_process(process.life().clone());
             let life = process.life().clone();
             let observer = Arc::new(move |entry: &TraceEntry| {
                 if !life.is_over() {
@@ -220,7 +231,11 @@ impl World for MixedWorld {
             let engine = Engine::builder(process.kube_client("engine"))
                 .hooks_by(|engine| {
                     let engine = engine.clone();
-                    Arc::new(Piped { engine, dial })
+                    Arc::new(Piped {
+                        engine,
+                        dial,
+                        machine,
+                    })
                 })
                 .clock(Arc::new(around.clock.clone()))
                 .seed(around.seed)
@@ -243,8 +258,9 @@ impl World for MixedWorld {
 
     fn process_ended(&self) {
         *self.running.lock() = None;
-        if let Some(oracle) = self.oracle() {
-            oracle.forget();
+        if let Some(inner) = &*self.inner.lock() {
+            inner.machine.owner_died();
+            inner.oracle.forget();
         }
     }
 

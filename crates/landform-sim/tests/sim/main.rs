@@ -7,5 +7,6 @@ mod landscape;
 mod mixed;
 mod nodes;
 mod operators;
+mod project;
 mod scenarios;
 mod seeds;

@@ -1,6 +1,6 @@
 //! Defaults, JSON and YAML, and `fail`.
 
-use landform_yaml::Limits;
+use landform_yaml::Budget;
 
 use super::{Call, Entry, MANY, entry};
 use crate::error::ErrorKind;
@@ -106,7 +106,7 @@ fn from_yaml(call: &Call<'_>) -> Answer {
         return call.run.map(crate::value::Entries::new());
     }
     call.run.allocate(text.len())?;
-    let json = landform_yaml::parse_one(text, &Limits::default()).map_err(|error| {
+    let json = landform_yaml::parse_one(text, &Budget::FILE).map_err(|error| {
         call.problem(format!(
             "the text is not YAML at its line {}, column {}",
             error.line, error.column

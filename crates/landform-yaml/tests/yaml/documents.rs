@@ -1,12 +1,13 @@
 //! Texts with no, one and several documents.
 
-use landform_yaml::{Document, Error, ErrorKind, Limits, parse_many};
+use landform_api::Budget;
+use landform_yaml::{Document, Error, ErrorKind, parse_many};
 use serde_json::{Value, json};
 
 use crate::read;
 
 fn many(text: &str) -> Result<Vec<(Value, usize)>, Error> {
-    let documents = parse_many(text, &Limits::default())?.into_iter();
+    let documents = parse_many(text, &Budget::FILE)?.into_iter();
     Ok(documents
         .map(|Document { value, line }| (value, line))
         .collect())

@@ -7,10 +7,11 @@ mod properties;
 mod refused;
 mod written;
 
-use landform_yaml::{Error, Limits, parse_one};
+use landform_api::Budget;
+use landform_yaml::{Error, parse_one};
 use serde_json::Value;
 
 /// Reads one document with the ordinary limits.
 fn read(text: &str) -> Result<Value, Error> {
-    parse_one(text, &Limits::default())
+    parse_one(text, &Budget::FILE)
 }

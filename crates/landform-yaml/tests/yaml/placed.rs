@@ -1,11 +1,12 @@
 //! Texts with the place of every value, where words of YAML 1.1 stay strings.
 
-use landform_yaml::{Limits, parse_placed};
+use landform_api::Budget;
+use landform_yaml::parse_placed;
 use serde_json::json;
 
 #[test]
 fn every_value_has_its_place() {
-    let placed = parse_placed("a: 1\nb:\n- x\n- c/d: {e: 2}\n", &Limits::default()).unwrap();
+    let placed = parse_placed("a: 1\nb:\n- x\n- c/d: {e: 2}\n", &Budget::FILE).unwrap();
     assert_eq!(placed.value, json!({"a": 1, "b": ["x", {"c/d": {"e": 2}}]}));
     let place = |pointer: &str| placed.places.get(pointer).copied();
     assert_eq!(place(""), Some((1, 1)));
@@ -18,7 +19,7 @@ fn every_value_has_its_place() {
 #[test]
 fn words_stay_strings_and_are_listed() {
     let text = "y: yes\nOn: [no, \"off\", true, FALSE, !!bool n]\n";
-    let placed = parse_placed(text, &Limits::default()).unwrap();
+    let placed = parse_placed(text, &Budget::FILE).unwrap();
     assert_eq!(
         placed.value,
         json!({"y": "yes", "On": ["no", "off", true, false, false]})
@@ -36,8 +37,8 @@ fn words_stay_strings_and_are_listed() {
 
 #[test]
 fn no_document_is_null_and_two_are_refused() {
-    let nothing = parse_placed("# nothing\n", &Limits::default()).unwrap();
+    let nothing = parse_placed("# nothing\n", &Budget::FILE).unwrap();
     assert_eq!(nothing.value, json!(null));
-    let error = parse_placed("a: 1\n---\nb: 2\n", &Limits::default()).unwrap_err();
+    let error = parse_placed("a: 1\n---\nb: 2\n", &Budget::FILE).unwrap_err();
     assert_eq!(error.line, 3);
 }

@@ -1,6 +1,7 @@
 //! Texts that are refused: where, and with which words.
 
-use landform_yaml::{ErrorKind, Limits, json_duplicate_keys, parse_one};
+use landform_api::Budget;
+use landform_yaml::{ErrorKind, parse_one};
 
 use crate::read;
 
@@ -158,9 +159,10 @@ fn malformed_texts_say_where() {
 
 #[test]
 fn limits_hold_for_yaml_and_json() {
-    let limits = Limits {
-        max_depth: 3,
-        max_nodes: 10,
+    let limits = Budget {
+        depth: 3,
+        nodes: 10,
+        bytes: 100,
     };
     let kind_of = |text: &str| parse_one(text, &limits).map_err(|error| error.kind).err();
     for (text, expected) in [
@@ -198,15 +200,4 @@ fn errors_are_shown_with_their_place() {
     let expected =
         "line 2, column 4: .inf can't be written in JSON: use a finite number, or put it in quotes";
     assert_eq!(error.to_string(), expected);
-}
-
-#[test]
-fn duplicate_keys_of_json_with_their_paths() {
-    let text = br#"{"a": 1, "b": [{"c": 1, "c": 2}], "a": {"d": 1, "d": 2, "d": 3}}"#;
-    assert_eq!(json_duplicate_keys(text), ["b[0].c", "a", "a.d", "a.d"]);
-    assert_eq!(
-        json_duplicate_keys(b"{\"a\": 1, \"b\": {\"a\": 1}}"),
-        Vec::<String>::new()
-    );
-    assert_eq!(json_duplicate_keys(b"{\"a\": 1, \"a\": 1, nonsense"), ["a"]);
 }

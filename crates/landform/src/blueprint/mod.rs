@@ -113,7 +113,7 @@ fn map_file(path: &Path) -> Result<BTreeMap<String, Value>, AnyError> {
     let shown = path.display();
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("{shown} can't be read: {error}"))?;
-    let value = landform_yaml::parse_one(&text, &landform_yaml::Limits::default())
+    let value = landform_yaml::parse_one(&text, &landform_yaml::Budget::FILE)
         .map_err(|error| format!("{shown}:{}:{}: {}", error.line, error.column, error.message))?;
     match value {
         Value::Object(fields) => Ok(fields.into_iter().collect()),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use landform_explain::ObjectRef;
 use landform_explain::object::KindRef;
-use landform_yaml::Limits;
+use landform_yaml::Budget;
 use serde_json::Value;
 
 use crate::AnyError;
@@ -273,7 +273,7 @@ pub(crate) fn parse(
     text: &str,
     manifests: &mut Vec<Manifest>,
 ) -> Result<(), AnyError> {
-    let documents = landform_yaml::parse_many(text, &Limits::default());
+    let documents = landform_yaml::parse_many(text, &Budget::FILE);
     let documents = documents.map_err(|error| format!("{source}: {error}"))?;
     for document in documents {
         let at = format!("{source}:{}", document.line);

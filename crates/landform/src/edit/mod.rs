@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use kube::Client;
-use landform_yaml::Limits;
+use landform_yaml::Budget;
 use serde_json::{Value, json};
 
 use crate::client::object::{FileArgs, Place, places};
@@ -75,7 +75,7 @@ async fn edit(client: &Client, place: &Place) -> Result<&'static str, AnyError> 
             return Err(format!("it was not changed: {problem}").into());
         }
         body.clone_into(&mut shown);
-        let wanted = match landform_yaml::parse_one(&body, &Limits::default()) {
+        let wanted = match landform_yaml::parse_one(&body, &Budget::FILE) {
             Ok(wanted) => wanted,
             Err(error) => {
                 problem = error.to_string();

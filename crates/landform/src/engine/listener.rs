@@ -1,14 +1,18 @@
 //! Where an engine on its own shows itself: `/engine/…`, `/metrics` and `/healthz`, read-only.
+//!
+//! There are no credentials here. `/engine` names objects and their errors, so only programs on this machine may read
+//! it, and no page in a browser that calls this machine by a name of its own.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use landform_apiserver::Query;
 use landform_engine::{Engine, ReadError};
 use serde_json::json;
@@ -16,6 +20,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::AnyError;
+
+/// A client must send its request's head within this time.
+const HEAD: Duration = Duration::from_secs(15);
 
 /// Listens until the task is ended. Returns the address, which is of interest when the port was 0.
 pub(super) async fn listen(
@@ -30,11 +37,14 @@ pub(super) async fn listen(
     let task = tokio::spawn(async move {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     let (engine, registry) = (engine.clone(), registry.clone());
                     tokio::spawn(async move {
-                        let service = service_fn(|request| answer(&engine, &registry, request));
+                        let service =
+                            service_fn(|request| answer(&engine, &registry, peer, request));
                         let connection = hyper::server::conn::http1::Builder::new()
+                            .timer(TokioTimer::new())
+                            .header_read_timeout(HEAD)
                             .serve_connection(TokioIo::new(stream), service);
                         if let Err(error) = connection.await {
                             tracing::debug!(%error, "a connection broke off");
@@ -55,6 +65,7 @@ pub(super) async fn listen(
 async fn answer(
     engine: &Engine,
     registry: &prometheus::Registry,
+    peer: SocketAddr,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path: Vec<_> = request.uri().path().split('/').collect();
@@ -70,6 +81,10 @@ async fn answer(
                     Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
                 }
             }
+            ["engine", ..] if !peer.ip().is_loopback() || !names_this_machine(&request) => problem(
+                StatusCode::FORBIDDEN,
+                "/engine can only be read on the machine itself, as localhost or by its address",
+            ),
             ["engine", rest @ ..] => read(engine, rest, request.uri().query()).await,
             _ => problem(
                 StatusCode::NOT_FOUND,
@@ -82,6 +97,19 @@ async fn answer(
     let kind = header::HeaderValue::from_static(kind);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(response)
+}
+
+/// Whether the caller knows this machine as localhost or by its address. A page in a browser that has its own name
+/// point here sends that name.
+fn names_this_machine<B>(request: &Request<B>) -> bool {
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok());
+    let Some(Ok(host)) = host.map(str::parse::<http::uri::Authority>) else {
+        return false;
+    };
+    let name = host.host();
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || address.parse::<std::net::IpAddr>().is_ok()
 }
 
 type Parts = (StatusCode, &'static str, String);
@@ -108,4 +136,30 @@ fn problem(status: StatusCode, message: &str) -> Parts {
     let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
         "code": status.as_u16(), "message": message});
     (status, "application/json", body.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_localhost_and_addresses_name_this_machine() {
+        for (host, expected) in [
+            (Some("localhost:7444"), true),
+            (Some("127.0.0.1:7444"), true),
+            (Some("[::1]:7444"), true),
+            (Some("attacker.example"), false),
+            (Some("127.0.0.1.attacker.example"), false),
+            (Some("localhost.attacker.example:7444"), false),
+            (Some(""), false),
+            (None, false),
+        ] {
+            let mut request = Request::get("/engine");
+            if let Some(host) = host {
+                request = request.header(header::HOST, host);
+            }
+            let request = request.body(()).unwrap();
+            assert_eq!(names_this_machine(&request), expected, "{host:?}");
+        }
+    }
 }

@@ -7,7 +7,6 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use landform_apiserver::{ApiServer, Identity};
 use rustls::RootCertStore;
 use rustls::ServerConfig;
@@ -15,27 +14,26 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use super::auth::{certificate_identity, identify};
+use super::gate::{Activity, Counted, Gate, IDLE, Pass};
 use super::pki::Pki;
 use crate::AnyError;
 
-/// So many connections may be open at once.
-const CONNECTIONS: usize = 10_000;
-/// So many requests (watches too) may be open on one HTTP/2 connection.
+/// The most requests (watches too) that may be open on one HTTP/2 connection.
 const STREAMS: u32 = 2_000;
 /// A client that connects must speak TLS within this time.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// A client must send its request's head within this time.
-const HEAD: Duration = Duration::from_secs(15);
+/// A connection that is told to end gets this long to finish what is under way.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The server on a socket.
 pub(super) struct Listening {
     stop: watch::Sender<bool>,
-    accepting: JoinHandle<GracefulShutdown>,
+    accepting: JoinHandle<()>,
 }
 
 impl Listening {
@@ -53,10 +51,11 @@ impl Listening {
     /// Takes no more connections and waits, for a while, until those that are open have finished.
     pub(super) async fn finish(self, patience: Duration) {
         self.stop.send_replace(true);
-        if let Ok(graceful) = self.accepting.await
-            && tokio::time::timeout(patience, graceful.shutdown())
-                .await
-                .is_err()
+        let _ = self.accepting.await;
+        // Each connection listens, so the last one is over when nobody does.
+        if tokio::time::timeout(patience, self.stop.closed())
+            .await
+            .is_err()
         {
             tracing::warn!("some requests did not finish in time and were cut off");
         }
@@ -68,14 +67,13 @@ async fn accept(
     acceptor: TlsAcceptor,
     server: ApiServer,
     mut stopping: watch::Receiver<bool>,
-) -> GracefulShutdown {
-    let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+) {
+    let gate = Gate::new();
     loop {
-        let stream = tokio::select! {
-            _ = stopping.changed() => return graceful,
+        let (stream, address) = tokio::select! {
+            _ = stopping.changed() => return,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, say: whoever is connected goes on, new ones wait.
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -84,16 +82,20 @@ async fn accept(
                 }
             },
         };
-        let Ok(place) = places.clone().try_acquire_owned() else {
+        let Some(pass) = gate.admit(address.ip()) else {
             tracing::warn!("too many connections are open; one was refused");
             continue;
         };
-        let watcher = graceful.watcher();
-        let (acceptor, server) = (acceptor.clone(), server.clone());
+        let (acceptor, server, stopping) = (acceptor.clone(), server.clone(), stopping.clone());
         tokio::spawn(async move {
-            let _place = place;
-            if let Err(error) = connection(stream, acceptor, server, watcher).await {
-                tracing::debug!(%error, "a connection ended");
+            let leave = pass.leave.clone();
+            tokio::select! {
+                () = leave.cancelled() => tracing::debug!("a connection made room for others"),
+                ended = connection(stream, acceptor, server, pass, stopping) => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection ended");
+                    }
+                }
             }
         });
     }
@@ -103,7 +105,8 @@ async fn connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     server: ApiServer,
-    watcher: hyper_util::server::graceful::Watcher,
+    pass: Pass,
+    mut stopping: watch::Receiver<bool>,
 ) -> Result<(), AnyError> {
     stream.set_nodelay(true)?;
     let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
@@ -113,20 +116,52 @@ async fn connection(
         .and_then(|chain| chain.first())
         .and_then(certificate_identity)
         .map(Arc::new);
+    let activity = Arc::new(Activity::default());
+    let (requests, pass) = (activity.clone(), Arc::new(pass));
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
-        let (server, certified) = (server.clone(), certified.clone());
+        let (server, certified, pass) = (server.clone(), certified.clone(), pass.clone());
+        let under_way = requests.begin();
         async move {
             if let Some(identity) = identify(&server, &request, certified.as_deref()).await {
+                pass.is_known();
                 request.extensions_mut().insert(identity);
             }
-            Ok::<_, std::convert::Infallible>(server.answer(request).await)
+            let answer = server.answer(request).await;
+            Ok::<_, std::convert::Infallible>(answer.map(|body| Counted::new(body, under_way)))
         }
     });
+    let builder = protocols();
+    let connection = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .into_owned();
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => return ended.map_err(|error| error.to_string().into()),
+        () = stopped(&mut stopping) => {
+            connection.as_mut().graceful_shutdown();
+            return connection.await.map_err(|error| error.to_string().into());
+        }
+        () = activity.idle() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    match tokio::time::timeout(FAREWELL, connection).await {
+        Ok(ended) => ended.map_err(|error| error.to_string().into()),
+        Err(_) => Ok(()),
+    }
+}
+
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// HTTP/1.1 and HTTP/2, with their limits.
+fn protocols() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD);
+        // This is also how long HTTP/1.1 waits for the next request; for the first one the gate is stricter.
+        .header_read_timeout(IDLE);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -138,14 +173,7 @@ async fn connection(
         .max_send_buf_size(1024 * 1024)
         .keep_alive_interval(Some(Duration::from_secs(30)))
         .keep_alive_timeout(Duration::from_secs(20));
-    let connection = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .into_owned();
-    watcher
-        .watch(connection)
-        .await
-        .map_err(|error| error.to_string())?;
-    Ok(())
+    builder
 }
 
 fn tls_config(pki: &Pki) -> Result<ServerConfig, AnyError> {

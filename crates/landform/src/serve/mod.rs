@@ -1,10 +1,11 @@
 //! `landform serve`: the API server on a store, behind TLS.
 //!
 //! Reading order: `running.rs` starts and stops all parts, for `landform up` too; `pki.rs` makes the certificates
-//! and the token, `kubeconfig.rs` writes them down for clients, `listener.rs` accepts connections and finds out
-//! who calls (`auth.rs`).
+//! and the token, `kubeconfig.rs` writes them down for clients, `listener.rs` accepts connections (`gate.rs` says how many, and how long one may do nothing) and
+//! finds out who calls (`auth.rs`).
 
 mod auth;
+mod gate;
 mod kubeconfig;
 mod listener;
 mod pki;

@@ -100,7 +100,7 @@ async fn take_down(
     home: &Home,
     timeout: Duration,
 ) -> Result<ExitCode, AnyError> {
-    let name = home.project_name();
+    let name = home.project_name(client).await?;
     let path = path_of(&name);
     let Some(project) = get(client, &path).await? else {
         println!("There is no project {name} here: nothing to take down.");
@@ -123,7 +123,7 @@ async fn take_down(
     let request = Request::delete(&path).header("content-type", "application/json");
     let request = request.body(options.to_string().into_bytes())?;
     client.request::<Value>(request).await.map_err(plain)?;
-    let mut shown = Shown::new(home, Instant::now());
+    let mut shown = Shown::new(home, &name, Instant::now());
     shown.is_read = true;
     let gone = until_gone(&mut shown, client, uid);
     match tokio::time::timeout(timeout, gone).await {

@@ -3,11 +3,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use landform_api::project::STATE_DIRECTORY;
+use kube::Client;
+use landform_api::project::{self, STATE_DIRECTORY};
 use landform_project::Settings;
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::AnyError;
+use crate::client::get;
 
 /// Where the API is unless something else has that port.
 const USUAL: SocketAddr =
@@ -44,6 +47,14 @@ impl Home {
         })
     }
 
+    /// What the project is called, for the server on its own data.
+    pub(crate) async fn project_name(&self, client: &Client) -> Result<String, AnyError> {
+        let (all, name) = (projects(client).await?, first_name(&self.directory));
+        let known = name_among(&all, &self.directory, &name);
+        let known = known.or_else(|| moved(&all, &self.directory));
+        Ok(known.unwrap_or(name))
+    }
+
     /// The directory as it was given.
     pub(crate) fn shown(&self) -> String {
         self.given.display().to_string()
@@ -72,11 +83,6 @@ impl Home {
             std::fs::write(&ignore, "*\n")?;
         }
         Ok(self.data_dir.join("landform.log"))
-    }
-
-    /// What the project is called.
-    pub(crate) fn project_name(&self) -> String {
-        project_name(&self.directory)
     }
 
     /// A socket at the address that was asked for; else at that of the last time, so that clients find the API
@@ -118,8 +124,22 @@ impl Home {
     }
 }
 
+/// What the project of a directory is called: as it was when it was first brought up, whatever `landform.yaml` says now,
+/// or whether it is there. A second project would have no right to the objects of the first.
+pub(crate) async fn project_name(client: &Client, directory: &Path) -> Result<String, AnyError> {
+    let name = first_name(directory);
+    let known = name_among(&projects(client).await?, directory, &name);
+    Ok(known.unwrap_or(name))
+}
+
+async fn projects(client: &Client) -> Result<Value, AnyError> {
+    let all = format!("/apis/{}/{}/projects", project::GROUP, project::VERSION);
+    let mut all = get(client, &all).await?.unwrap_or_default();
+    Ok(all["items"].take())
+}
+
 /// The name that a directory's `landform.yaml` says, or that of the directory.
-pub(crate) fn project_name(directory: &Path) -> String {
+fn first_name(directory: &Path) -> String {
     let said = Settings::load(directory)
         .ok()
         .and_then(|settings| settings.name);
@@ -127,6 +147,30 @@ pub(crate) fn project_name(directory: &Path) -> String {
         let name = directory.file_name().unwrap_or_default();
         as_name(&name.to_string_lossy())
     })
+}
+
+/// The name of the project that has a directory; this one if there are several.
+fn name_among(projects: &Value, directory: &Path, rather: &str) -> Option<String> {
+    let names = names_where(projects, |found| found == directory);
+    let rather = names.iter().find(|name| *name == rather);
+    rather.or(names.first()).cloned()
+}
+
+/// The name of the only project, if its directory was somewhere else: the directory has moved, with all that is in it.
+fn moved(projects: &Value, directory: &Path) -> Option<String> {
+    let names = names_where(projects, |found| !found.starts_with(directory));
+    let is_only = projects.as_array().is_some_and(|all| all.len() == 1);
+    names.into_iter().next().filter(|_| is_only)
+}
+
+fn names_where(projects: &Value, fits: impl Fn(&Path) -> bool) -> Vec<String> {
+    let projects = projects.as_array().into_iter().flatten();
+    let fitting = projects.filter(|project| {
+        let found = project["spec"]["directory"].as_str();
+        found.is_some_and(|found| fits(Path::new(found)))
+    });
+    let names = fitting.filter_map(|project| project["metadata"]["name"].as_str());
+    names.map(ToOwned::to_owned).collect()
 }
 
 /// The address in a kubeconfig that Landform wrote.
@@ -157,6 +201,7 @@ fn as_name(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn any_directory_gives_a_name() {
@@ -167,6 +212,38 @@ mod tests {
             ("…", "project"),
         ] {
             assert_eq!(as_name(directory), name);
+        }
+    }
+
+    #[test]
+    fn r15b_a_directory_keeps_its_project_whatever_its_settings_say() {
+        let project = |name: &str, directory: &str| json!({"metadata": {"name": name}, "spec": {"directory": directory}});
+        let shop = json!([project("shop", "/home/a"), project("other", "/home/b")]);
+        let directory = Path::new("/home/a");
+        for (projects, said, name) in [
+            (json!([]), "a", None),
+            (shop.clone(), "shop", Some("shop")),
+            // landform.yaml is away, or names another project.
+            (shop.clone(), "a", Some("shop")),
+            (shop.clone(), "other", Some("shop")),
+            (
+                json!([project("x", "/home/a"), project("y", "/home/a")]),
+                "y",
+                Some("y"),
+            ),
+            // Of a server with a directory of projects.
+            (json!([project("shop", "a")]), "a", None),
+        ] {
+            let found = name_among(&projects, directory, said);
+            assert_eq!(found.as_deref(), name, "{projects} {said}");
+        }
+        for (projects, name) in [
+            (json!([project("shop", "/home/before")]), Some("shop")),
+            (json!([project("nested", "/home/a/nested")]), None),
+            (shop, None),
+            (json!([]), None),
+        ] {
+            assert_eq!(moved(&projects, directory).as_deref(), name, "{projects}");
         }
     }
 

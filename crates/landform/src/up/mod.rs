@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use http::Request;
 use kube::Client;
-use landform_api::project::{self, ProjectProblem};
+use landform_api::project::{self, HeldDeletions, ProjectProblem};
 use landform_project::Settings;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -91,14 +91,14 @@ async fn up(args: &UpArgs, home: &Home, timeout: Option<Duration>) -> Result<Exi
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let running = start(home, args.listen).await?;
-    let mut shown = Shown::new(home, begun);
+    let client = running.client();
+    let name = declare(&client, home).await?;
+    let mut shown = Shown::new(home, &name, begun);
     shown.screen.say(&format!(
         "landform ready: https://{} kubeconfig={}",
         running.address,
         running.kubeconfig.display()
     ));
-    let client = running.client();
-    let name = declare(&client, home).await?;
     let work = tell(&mut shown, &running, &name, args.wait);
     let limit = async {
         match timeout {
@@ -188,7 +188,7 @@ fn path_of(name: &str) -> String {
 
 /// Writes the object that stands for the directory; returns its name.
 async fn declare(client: &Client, home: &Home) -> Result<String, AnyError> {
-    let name = home.project_name();
+    let name = home.project_name(client).await?;
     let all = format!("/apis/{}/{}/projects", project::GROUP, project::VERSION);
     let one = path_of(&name);
     let spec = json!({"directory": home.directory});
@@ -219,6 +219,8 @@ struct Shown {
     directory: PathBuf,
     begun: Instant,
     problems: Vec<ProjectProblem>,
+    /// The held deletions that were told last.
+    held_token: Option<String>,
     /// Namespaces that stay, and of which that was said.
     kept: BTreeSet<String>,
     /// What was told of objects without a phase.
@@ -234,14 +236,15 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(home: &Home, begun: Instant) -> Self {
+    fn new(home: &Home, project: &str, begun: Instant) -> Self {
         Self {
             screen: Screen::new(),
             state: State::default(),
-            project: home.project_name(),
+            project: project.to_owned(),
             directory: home.directory.clone(),
             begun,
             problems: Vec::new(),
+            held_token: None,
             kept: BTreeSet::new(),
             others: Vec::new(),
             is_read: false,
@@ -284,6 +287,10 @@ impl Shown {
         if object["kind"] != project::KIND || object["metadata"]["name"] != self.project.as_str() {
             return;
         }
+        if object["metadata"]["deletionTimestamp"].is_string() {
+            // Its files are read no more: to correct them, or to agree to deletions, would do nothing.
+            return;
+        }
         let found = object["status"]["problems"].clone();
         let found: Vec<ProjectProblem> = serde_json::from_value(found).unwrap_or_default();
         for problem in &found {
@@ -303,26 +310,19 @@ impl Shown {
                 self.screen.say(why.as_str().unwrap_or_default());
             }
         }
-        let held = &object["status"]["heldDeletions"];
-        if held.is_object() && !self.said_held(held) {
+        let held = object["status"]["heldDeletions"].clone();
+        let held = serde_json::from_value::<HeldDeletions>(held).ok();
+        let token = held.as_ref().map(|held| held.token.clone());
+        let is_new = self.held_token != token;
+        if let Some(held) = held.filter(|_| is_new) {
             let text = format!(
-                "{} of {} objects would be deleted, which is a lot: say `landform approve project/{}` if that is meant.",
-                held["count"], held["of"], self.project
+                "{}: say `landform approve project/{}` if that is meant.",
+                held.sentence(),
+                self.project
             );
             self.screen.say(&text);
         }
-    }
-
-    /// Whether these deletions were told before; remembers them.
-    fn said_held(&mut self, held: &Value) -> bool {
-        let token = held["token"].as_str().unwrap_or_default();
-        let note = ProjectProblem {
-            message: token.to_owned(),
-            ..ProjectProblem::default()
-        };
-        let said = self.problems.contains(&note);
-        self.problems.push(note);
-        said
+        self.held_token = token;
     }
 
     /// What is not as it should be.

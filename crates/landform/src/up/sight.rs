@@ -1,5 +1,6 @@
 //! An object as `landform up` sees it: its phase, whether that is well, and what it waits for.
 
+use landform_api::project;
 use serde_json::Value;
 
 /// What a phase means for somebody who waits.
@@ -73,7 +74,8 @@ fn standing(object: &Value) -> Option<(String, Tone)> {
     let status = &object["status"];
     let marked = object["metadata"]["deletionTimestamp"].is_string();
     if let Some(phase) = status["phase"].as_str() {
-        if marked && phase != "Failed" {
+        // What a project says of its files counts no more.
+        if marked && (phase != "Failed" || object["kind"] == project::KIND) {
             return Some(("Deleting".to_owned(), Tone::Working));
         }
         return Some((phase.to_owned(), tone(object, phase)));
@@ -118,9 +120,20 @@ fn is_outdated(object: &Value) -> bool {
     observed.is_some() && observed != generation || operation.is_string()
 }
 
+/// Whether a project has said nothing since it was deleted.
+fn is_of_before(object: &Value) -> bool {
+    object["kind"] == project::KIND
+        && object["metadata"]["deletionTimestamp"].is_string()
+        && object["status"]["phase"] != "Deleting"
+}
+
 /// What is wrong, or what is waited for: in the words of the status.
 fn note(object: &Value, tone: Tone) -> String {
-    let status = &object["status"];
+    let status = if is_of_before(object) {
+        &Value::Null
+    } else {
+        &object["status"]
+    };
     let error = &status["lastError"];
     let error = error["message"].as_str().or(error.as_str());
     let waits = || {

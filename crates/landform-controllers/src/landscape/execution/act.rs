@@ -296,6 +296,6 @@ impl<'a> Act<'a> {
 pub(super) fn parse_export(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice(bytes).ok().or_else(|| {
         let text = std::str::from_utf8(bytes).ok()?;
-        landform_yaml::parse_one(text, &landform_yaml::Limits::default()).ok()
+        landform_yaml::parse_one(text, &landform_yaml::Budget::FILE).ok()
     })
 }

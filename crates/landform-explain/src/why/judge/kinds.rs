@@ -81,14 +81,10 @@ fn by_project(status: &Value, judged: &mut Judged) {
             &format!("{file}{place}: {message}"),
         ))
     }));
-    let held = &status["heldDeletions"];
-    if let Some(token) = text(&held["token"]) {
-        let message = format!(
-            "{} of {} objects would be deleted",
-            held["count"], held["of"]
-        );
-        judged
-            .causes
-            .push(cause(Sort::Held { token }, "HeldDeletions", &message));
+    let held = serde_json::from_value::<project::HeldDeletions>(status["heldDeletions"].clone());
+    if let Ok(held) = held {
+        let message = held.sentence();
+        let sort = Sort::Held { token: held.token };
+        judged.causes.push(cause(sort, "HeldDeletions", &message));
     }
 }

@@ -7,7 +7,7 @@ use landform_api::keys::ANNOTATION_ERROR;
 use landform_api::landscaper::{GROUP, WaitingOn};
 use landform_api::{catalog, project};
 use landform_engine::CONDITION_RECONCILED;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::kinds::by_kind;
 use self::views::{by_cycle, by_deletion, by_engine, by_unknown_owners, is_cyclic};
@@ -108,12 +108,19 @@ pub(in crate::why) fn judge(facts: &Facts<'_>) -> Judged {
         .engine
         .is_some_and(|engine| engine["state"] == "Idle" && text(&engine["lastError"]).is_none());
     let shown = facts.object["metadata"]["annotations"][ANNOTATION_ERROR].is_string();
-    if !knows_better || !shown {
+    let is_of_others = knows_better && shown;
+    let is_of_before = is_project_of_before(facts);
+    if !is_of_others && !is_of_before {
         return judge_shown(facts);
     }
     let mut object = facts.object.clone();
-    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut()
+        && is_of_others
+    {
         annotations.remove(ANNOTATION_ERROR);
+    }
+    if is_of_before {
+        object["status"] = json!({"phase": "Deleting"});
     }
     judge_shown(&Facts {
         name: facts.name,
@@ -121,6 +128,15 @@ pub(in crate::why) fn judge(facts: &Facts<'_>) -> Judged {
         engine: facts.engine,
         deletion: facts.deletion,
     })
+}
+
+/// Whether a project has said nothing since it was deleted: what it said of its files counts no more.
+fn is_project_of_before(facts: &Facts<'_>) -> bool {
+    let object = facts.object;
+    facts.name.kind == project::KIND
+        && facts.name.group() == project::GROUP
+        && deleting(object)
+        && phase(object).as_deref() != Some("Deleting")
 }
 
 fn judge_shown(facts: &Facts<'_>) -> Judged {

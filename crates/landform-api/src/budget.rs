@@ -1,0 +1,272 @@
+//! What one value may cost, wherever it comes from: a body, the result of a patch or a template, a hook's answer, a
+//! stored object.
+//!
+//! Every path into the store measures what it is about to keep with the same [`Budget`]. What is reported about a
+//! value is limited too: the first hundred problems, each with at most 200 bytes of what the sender wrote.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+/// A report lists at most this many problems.
+pub const PROBLEMS_LISTED_MAX: usize = 100;
+/// A report shows at most this much of a text that the sender wrote.
+pub const SHOWN_BYTES_MAX: usize = 200;
+
+/// The largest value that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// How many maps and lists may stand inside each other.
+    pub depth: usize,
+    /// How many values (scalars, maps, lists) there may be.
+    pub nodes: usize,
+    /// How many bytes the value may have as text.
+    pub bytes: usize,
+}
+
+impl Budget {
+    /// Of an object, and of whatever becomes part of one.
+    pub const OBJECT: Self = Self {
+        depth: 100,
+        nodes: 500_000,
+        bytes: 3 * 1024 * 1024,
+    };
+    /// Of a file with many objects in it.
+    pub const FILE: Self = Self {
+        depth: 100,
+        nodes: 1_000_000,
+        bytes: 64 * 1024 * 1024,
+    };
+
+    /// Measures a value, without recursion and no further than the budget reaches.
+    ///
+    /// # Errors
+    /// What the value has too much of.
+    pub fn check(&self, value: &Value) -> Result<Size, Exceeded> {
+        let mut size = Size::default();
+        let mut open: Vec<Entries<'_>> = Vec::new();
+        let mut next = Some(value);
+        loop {
+            while let Some(value) = next.take() {
+                size.nodes += 1;
+                size.bytes += own_bytes(value);
+                self.holds(&size)?;
+                if let Some(entries) = Entries::of(value) {
+                    open.push(entries);
+                    size.depth = size.depth.max(open.len());
+                    self.holds(&size)?;
+                }
+                next = open.last_mut().and_then(|entries| entries.next(&mut size));
+            }
+            open.pop();
+            if open.is_empty() {
+                return Ok(size);
+            }
+            next = open.last_mut().and_then(|entries| entries.next(&mut size));
+        }
+    }
+
+    fn holds(&self, size: &Size) -> Result<(), Exceeded> {
+        if size.depth > self.depth {
+            return Err(Exceeded::Depth(self.depth));
+        }
+        if size.nodes > self.nodes {
+            return Err(Exceeded::Nodes(self.nodes));
+        }
+        if size.bytes > self.bytes {
+            return Err(Exceeded::Bytes(self.bytes));
+        }
+        Ok(())
+    }
+}
+
+/// How large a value is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// How many maps and lists stand inside each other.
+    pub depth: usize,
+    /// How many values there are.
+    pub nodes: usize,
+    /// About how many bytes it has as JSON text.
+    pub bytes: usize,
+}
+
+impl Size {
+    /// The size of a value that is known to be within a budget's depth; nothing is refused.
+    #[must_use]
+    pub fn of(value: &Value) -> Self {
+        let unlimited = Budget {
+            depth: usize::MAX,
+            nodes: usize::MAX,
+            bytes: usize::MAX,
+        };
+        unlimited.check(value).unwrap_or_default()
+    }
+}
+
+/// What a value has too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceeded {
+    /// It is nested deeper than this.
+    Depth(usize),
+    /// It has more values than this.
+    Nodes(usize),
+    /// It has more bytes than this.
+    Bytes(usize),
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Depth(most) => write!(f, "it is nested deeper than {most} levels"),
+            Self::Nodes(most) => write!(f, "it has more than {most} values"),
+            Self::Bytes(most) => write!(f, "it has more than {most} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+/// A text of the sender's as a report shows it: its beginning, cut at a character.
+#[must_use]
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if text.len() <= SHOWN_BYTES_MAX {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!(
+        "{}…",
+        &text[..text.floor_char_boundary(SHOWN_BYTES_MAX)]
+    ))
+}
+
+/// What a map or list still has to be looked at.
+enum Entries<'v> {
+    List(std::slice::Iter<'v, Value>),
+    Map(serde_json::map::Iter<'v>),
+}
+
+impl<'v> Entries<'v> {
+    fn of(value: &'v Value) -> Option<Self> {
+        match value {
+            Value::Array(list) => Some(Self::List(list.iter())),
+            Value::Object(map) => Some(Self::Map(map.iter())),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        }
+    }
+
+    fn next(&mut self, size: &mut Size) -> Option<&'v Value> {
+        match self {
+            Self::List(list) => list.next(),
+            Self::Map(map) => map.next().map(|(key, value)| {
+                size.bytes += key.len() + 4;
+                value
+            }),
+        }
+    }
+}
+
+/// A value's own bytes, without those of its entries.
+fn own_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(_) | Value::Object(_) => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(depth: usize) -> Value {
+        (0..depth).fold(json!(1), |inner, _| json!([inner]))
+    }
+
+    #[test]
+    fn a_value_is_measured_by_depth_values_and_bytes() {
+        for (value, depth, nodes) in [
+            (json!(1), 0, 1),
+            (json!([]), 1, 1),
+            (json!({"a": {}, "b": [1, [2]]}), 3, 6),
+            (nested(50), 50, 51),
+        ] {
+            let size = Size::of(&value);
+            assert_eq!((size.depth, size.nodes), (depth, nodes), "{value}");
+        }
+        assert!(Size::of(&json!({"abc": "defg"})).bytes >= 11);
+    }
+
+    #[test]
+    fn each_limit_is_held_alone() {
+        let budget = Budget {
+            depth: 3,
+            nodes: 10,
+            bytes: 100,
+        };
+        for (value, expected) in [
+            (nested(3), None),
+            (nested(4), Some(Exceeded::Depth(3))),
+            (json!([1, 2, 3, 4, 5, 6, 7, 8, 9]), None),
+            (
+                json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+                Some(Exceeded::Nodes(10)),
+            ),
+            (json!("x".repeat(99)), Some(Exceeded::Bytes(100))),
+            (json!({"x".repeat(99): 1}), Some(Exceeded::Bytes(100))),
+        ] {
+            assert_eq!(budget.check(&value).err(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character() {
+        assert_eq!(shown("short"), "short");
+        let long = format!("{}é", "x".repeat(SHOWN_BYTES_MAX - 1));
+        assert_eq!(
+            shown(&long),
+            format!("{}…", "x".repeat(SHOWN_BYTES_MAX - 1))
+        );
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(null)),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[a-c]{0,5}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 40, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
+                prop::collection::btree_map("[a-c]{0,3}", inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// The same by recursion.
+    fn measured(value: &Value) -> (usize, usize) {
+        let entries: Vec<&Value> = match value {
+            Value::Array(list) => list.iter().collect(),
+            Value::Object(map) => map.values().collect(),
+            _ => return (0, 1),
+        };
+        let inner = entries.into_iter().map(measured);
+        let (depth, nodes) = inner.fold((0, 0), |(d, n), (depth, nodes)| (d.max(depth), n + nodes));
+        (depth + 1, nodes + 1)
+    }
+
+    proptest! {
+        #[test]
+        fn measuring_agrees_with_recursion(value in any_value()) {
+            let size = Size::of(&value);
+            prop_assert_eq!((size.depth, size.nodes), measured(&value));
+            prop_assert!(size.bytes + size.nodes * 20 >= value.to_string().len());
+        }
+    }
+}

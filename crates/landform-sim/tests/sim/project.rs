@@ -1,0 +1,17 @@
+//! A directory of files that people edit, with all faults.
+
+use landform_sim::project::{run, template};
+
+use crate::seeds::{all_hold, all_repeat};
+
+#[test]
+fn r15_r15b_objects_are_what_files_say_whatever_people_do_with_them() {
+    let template = template().unwrap();
+    all_hold(200, |seed| run(&template, seed));
+}
+
+#[test]
+fn a_seed_of_a_project_repeats_itself_byte_for_byte() {
+    let template = template().unwrap();
+    all_repeat(5, |seed| run(&template, seed));
+}
