@@ -45,8 +45,8 @@ pub(super) enum Deletion {
     Gone,
     /// It is marked, and goes when its finalizers are gone.
     Marked,
-    /// Another object has its name.
-    Replaced,
+    /// It isn't any more what it was.
+    Changed,
 }
 
 /// The API of a target, for one call.
@@ -192,17 +192,17 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Deletes an object, if it is the one with this uid.
+    /// Deletes an object, if it is as it was seen.
     pub(super) async fn delete(
         &self,
         place: &Place,
         object: &ObjectName,
-        uid: &str,
+        seen: &DynamicObject,
     ) -> Result<Deletion, DeployError> {
         let api = self.api(place, object.namespace.as_deref());
         let params = DeleteParams::background().preconditions(Preconditions {
-            uid: Some(uid.to_owned()),
-            resource_version: None,
+            uid: seen.metadata.uid.clone(),
+            resource_version: seen.metadata.resource_version.clone(),
         });
         let name = object.name.clone();
         let request = async move { api.delete(&name, &params).await };
@@ -210,7 +210,7 @@ impl<'a> Cluster<'a> {
             Ok(answer) if answer.is_left() => Ok(Deletion::Marked),
             Ok(_) => Ok(Deletion::Gone),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Deletion::Gone),
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Deletion::Replaced),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Deletion::Changed),
             Err(error) => Err(report::of_object("Delete", &self.target, object, &error)),
         }
     }

@@ -12,6 +12,9 @@ use super::ownership::{is_marked, is_marked_by_another};
 use super::wait::{self, Waited};
 use crate::DeployError;
 
+/// An object that others change at the same time is tried this many times.
+const ATTEMPTS: usize = 20;
+
 /// Removes what the entries name and waits until it is gone; the last entry goes first.
 pub(super) async fn remove_all(
     cluster: &Cluster<'_>,
@@ -34,28 +37,39 @@ async fn remove(
     let Some(place) = cluster.place(&object.api_version, &object.kind).await? else {
         return Ok(());
     };
-    let live = cluster.get(&place, object).await?;
-    let uid = match &entry.uid {
-        // Another item has taken it over.
-        Some(_)
-            if live
-                .as_ref()
-                .is_some_and(|live| is_marked_by_another(live, cluster.job.uid())) =>
-        {
+    // Between the look and the delete another item may take the object over: what is deleted is the very state that
+    // was looked at.
+    for _ in 0..ATTEMPTS {
+        let Some(live) = cluster.get(&place, object).await? else {
+            return Ok(());
+        };
+        if !is_to_go(&live, entry, cluster.job.uid()) {
             return Ok(());
         }
-        Some(uid) => uid.clone(),
-        // It was about to be created when the process ended. Whoever is there now may be somebody else.
-        None => match live {
-            Some(live) if is_marked(&live, cluster.job.uid()) => {
-                live.metadata.uid.unwrap_or_default()
+        let uid = live.metadata.uid.clone().unwrap_or_default();
+        match cluster.delete(&place, object, &live).await? {
+            Deletion::Gone => return Ok(()),
+            Deletion::Marked => {
+                return wait_until_gone(cluster, &place, object, &uid, timeout).await;
             }
-            Some(_) | None => return Ok(()),
-        },
-    };
-    match cluster.delete(&place, object, &uid).await? {
-        Deletion::Gone | Deletion::Replaced => Ok(()),
-        Deletion::Marked => wait_until_gone(cluster, &place, object, &uid, timeout).await,
+            Deletion::Changed => {}
+        }
+    }
+    let message = format!(
+        "target {}: {object} was changed by others each of the {ATTEMPTS} times that it was to be deleted",
+        cluster.target
+    );
+    Err(DeployError::transient("Delete", "KeepsChanging", message))
+}
+
+/// Whether an object is the one that an entry is about, and no other item has taken it over.
+fn is_to_go(live: &DynamicObject, entry: &Entry, item_uid: &str) -> bool {
+    match &entry.uid {
+        Some(uid) => {
+            live.metadata.uid.as_ref() == Some(uid) && !is_marked_by_another(live, item_uid)
+        }
+        // It was about to be created when the process ended. Whoever is there now may be somebody else.
+        None => is_marked(live, item_uid),
     }
 }
 

@@ -149,3 +149,36 @@ async fn an_object_that_somebody_deletes_meanwhile_is_created_anew() {
     both.remove("web").await;
     assert_eq!(both.target.map("a").await, None);
 }
+
+#[tokio::test]
+async fn o15_o17_an_object_that_another_item_takes_over_meanwhile_is_not_deleted() {
+    let both = Both::new().await;
+    both.deploy("web", config("1"), "Succeeded").await;
+    both.target.hold();
+    both.world.delete("web").await;
+    // The delete of b is on its way when another item takes b over.
+    until_held(&both, 1).await;
+    let mark = json!({"landform.dev/deploy-item": "another"});
+    both.target
+        .patch_map("b", json!({"metadata": {"annotations": mark}}))
+        .await;
+    both.target.release();
+    both.world.until_gone("web").await;
+    assert_eq!(both.target.map("b").await, Some(json!({"x": "1"})));
+    assert_eq!(both.target.map("a").await, None);
+}
+
+#[tokio::test]
+async fn an_object_that_others_change_meanwhile_is_deleted_all_the_same() {
+    let both = Both::new().await;
+    both.deploy("web", config("1"), "Succeeded").await;
+    both.target.hold();
+    both.world.delete("web").await;
+    until_held(&both, 1).await;
+    both.target
+        .patch_map("b", json!({"data": {"theirs": "1"}}))
+        .await;
+    both.target.release();
+    both.world.until_gone("web").await;
+    assert_eq!(both.target.map("b").await, None);
+}
