@@ -30,6 +30,13 @@ pub const ANNOTATION_ERROR: &str = "landform.dev/error";
 /// for, and an object that was renamed from a copy of its manifest, which has another uid (R15b).
 pub const ANNOTATION_FORMER_NAME: &str = "landform.dev/former-name";
 
+/// Who last changed the object's content, unless that writer may do everything: a [`crate::writer::Writer`] as JSON. The API
+/// server sets it, and drops what clients send (C6).
+pub const ANNOTATION_WRITER: &str = "landform.dev/writer";
+/// The service account, in the object's namespace, with whose rights Landform acts for the object instead of its
+/// writer's (C6).
+pub const ANNOTATION_SERVICE_ACCOUNT: &str = "landform.dev/service-account";
+
 /// Names that begin so are given to objects that are on their way to a name which another object still has. They are
 /// not reconciled meanwhile.
 pub const PREFIX_RENAMING: &str = "landform-renaming-";

@@ -11,6 +11,7 @@
 //! - [`catalog`]: catalogs, app types and operator versions.
 //! - [`landscaper`]: installations, executions, deploy items and what they exchange.
 //! - [`words`]: counted nouns for messages.
+//! - [`writer`]: who wrote an object, and who may act for it.
 //! - [`keys`]: the finalizers, labels and annotations whose spelling is part of the contract.
 
 pub mod budget;
@@ -24,6 +25,7 @@ pub mod kind;
 pub mod landscaper;
 pub mod project;
 pub mod words;
+pub mod writer;
 
 pub use budget::Budget;
 pub use field::{FieldError, FieldPath, FieldReason};

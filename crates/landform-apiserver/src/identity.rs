@@ -2,16 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// The group that may do everything, whatever the rules say.
-pub const MASTERS: &str = "system:masters";
-/// The group of everybody who has credentials.
-pub const AUTHENTICATED: &str = "system:authenticated";
+use landform_api::writer::{ACCOUNT_PREFIX, ACCOUNTS, Writer};
+pub use landform_api::writer::{AUTHENTICATED, MASTERS};
+
 /// The name of the server's own parts.
 const INTERNAL: &str = "system:landform";
-/// What the names of service accounts begin with.
-const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
-/// The group of all service accounts; with a colon and a namespace, of those in it.
-const ACCOUNTS: &str = "system:serviceaccounts";
 
 /// Who makes a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +52,11 @@ impl Identity {
         let mut groups = account_groups(namespace);
         groups.push(AUTHENTICATED.into());
         Self::new(account_user(namespace, name), groups)
+    }
+
+    /// What is noted on what this caller writes; none when everything is allowed (C6).
+    pub(crate) fn writer(&self) -> Option<Writer> {
+        Writer::of(&self.user, &self.groups)
     }
 
     /// Whether everything is allowed, without a look at any rule.

@@ -15,6 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response};
+use landform_api::writer::{OnBehalf, Writer};
 use landform_store::Store;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -120,6 +121,8 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) identity: Identity,
+    /// Who is noted on what this request writes; none for those who may do everything (C6).
+    pub(crate) writer: Option<Writer>,
 }
 
 impl Call {
@@ -254,7 +257,14 @@ impl ApiServer {
             &self.shared.writes
         };
         let caller = identity.user.clone();
+        // Only the server's own parts write on behalf of others.
+        let on_behalf = parts.extensions.remove::<OnBehalf>();
+        let on_behalf = on_behalf.filter(|_| identity.is_internal());
         let identity = self.acting(identity, &parts.headers).await?;
+        let writer = match on_behalf {
+            Some(OnBehalf(writer)) if identity.is_internal() => Some(writer),
+            _ => identity.writer(),
+        };
         let view = self.view(parts.uri.path());
         if !identity.is_master() {
             let view = view.as_ref().map(|(_, name, _)| *name);
@@ -271,6 +281,7 @@ impl ApiServer {
             headers: parts.headers,
             body,
             identity,
+            writer,
         };
         if is_watch && self.shared.stopping.is_cancelled() {
             return Err(

@@ -10,7 +10,7 @@ use kube::core::ObjectMeta;
 use landform_api::landscaper::data::TargetSpec;
 use landform_api::landscaper::report::{ErrorCode, LastError};
 use landform_api::landscaper::{self, DeployItemSpec, DeployItemStatus};
-use landform_engine::{Context, Engine, Key, write_time};
+use landform_engine::{Actor, Context, Engine, Key, Right, write_time};
 use serde_json::{Map, Value, json};
 
 /// Brings deploy items of one type to their targets.
@@ -110,6 +110,14 @@ impl DeployError {
         )
     }
 
+    /// The actor of the item lacks rights. It fails at once, since only a person can grant them.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self {
+            codes: vec![ErrorCode::Unauthorized, ErrorCode::ConfigurationProblem],
+            ..Self::transient("Authorize", "Forbidden", message)
+        }
+    }
+
     /// What was deployed did not become ready in time.
     pub fn not_ready(message: impl Into<String>) -> Self {
         let code = ErrorCode::ReadinessCheckTimeout;
@@ -196,10 +204,37 @@ impl Job<'_> {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// The client of Landform's own API.
-    #[must_use]
-    pub fn client(&self) -> Client {
+    /// A client of Landform's own API with the rights of the service account that the item names, or else of who wrote
+    /// it (C6).
+    ///
+    /// # Errors
+    /// When that user can't be acted for.
+    pub fn client(&self) -> Result<Client, DeployError> {
+        self.context.acting().map_err(|failure| {
+            DeployError::configuration("CannotActForWriter", failure.to_string())
+        })
+    }
+
+    /// The client of Landform's own API with Landform's own rights.
+    pub(crate) fn own_client(&self) -> Client {
         self.context.client()
+    }
+
+    /// Makes sure that the item's actor has these rights (C6).
+    ///
+    /// # Errors
+    /// All rights that are missing.
+    pub async fn require(
+        &self,
+        rights: impl IntoIterator<Item = Right>,
+    ) -> Result<(), DeployError> {
+        require(self.context, rights).await
+    }
+
+    /// Whether the item's actor may do everything that Landform itself may.
+    #[must_use]
+    pub fn acts_freely(&self) -> bool {
+        *self.context.actor() == Actor::Engine
     }
 
     /// Whether the call should return.
@@ -272,6 +307,22 @@ impl Job<'_> {
         written.map_err(|failure| {
             DeployError::transient("Remember", "StatusNotWritten", failure.to_string())
         })
+    }
+}
+
+/// Makes sure that the actor of a run has these rights (C6).
+pub(crate) async fn require(
+    context: &Context,
+    rights: impl IntoIterator<Item = Right>,
+) -> Result<(), DeployError> {
+    match context.missing(rights).await {
+        Ok(None) => Ok(()),
+        Ok(Some(denied)) => Err(DeployError::denied(denied.to_string())),
+        Err(failure) => Err(DeployError::transient(
+            "Authorize",
+            "RightsUnknown",
+            failure.to_string(),
+        )),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod command;
 mod deployer;
 pub mod foresee;
 mod items;
+mod limited;
 mod local;
 pub mod logs;
 pub mod manifest;
@@ -17,3 +18,4 @@ pub mod process;
 
 pub use deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget, Wake};
 pub use items::DeployItems;
+pub use limited::Limited;

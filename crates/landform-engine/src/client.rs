@@ -1,4 +1,4 @@
-//! The client of a run, which tells the driver what the run writes (R5).
+//! The clients of a run, which tell the driver what the run writes (R5), and the API for whom (C6).
 //!
 //! A write is reported before it is sent and after it was answered. When the watch shows a change in
 //! between, the driver knows that it may be the run's own and waits for the answer. The driver learns
@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use http::{Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
 use landform_api::GroupKind;
 use landform_api::kind::split_api_version;
+use landform_api::writer::{OnBehalf, Writer};
 use landform_schedule::{RunId, Version};
 use serde::Deserialize;
 use tokio_util::task::TaskTracker;
@@ -22,31 +23,38 @@ use crate::message::{Inbox, Message, WriteTarget, Written};
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A client whose writes are known as those of one run. `path` is that of the run's own object. Writes
+/// What makes the clients of one run: their writes are known as the run's. `path` is that of the run's own object. Writes
 /// that were begun are in `writes` until they have ended, even when the run doesn't wait for them.
-pub(crate) fn of_run(
-    client: &Client,
-    inbox: &Inbox,
-    run: RunId,
-    path: Arc<str>,
-    writes: &TaskTracker,
-) -> Client {
-    let service = OwnWrites {
-        client: client.clone(),
-        inbox: inbox.clone(),
-        run,
-        path,
-        writes: writes.clone(),
-    };
-    Client::new(service, client.default_namespace())
+#[derive(Clone)]
+pub(crate) struct Clients {
+    pub(crate) client: Client,
+    pub(crate) inbox: Inbox,
+    pub(crate) run: RunId,
+    pub(crate) path: Arc<str>,
+    pub(crate) writes: TaskTracker,
+    /// Who wrote the run's object, and so is the writer of what is made for it.
+    pub(crate) on_behalf: Option<Writer>,
+}
+
+impl Clients {
+    /// The client with the engine's own rights.
+    pub(crate) fn own(&self) -> Client {
+        self.client_with(HeaderMap::new())
+    }
+
+    /// A client whose requests have these headers.
+    pub(crate) fn client_with(&self, headers: HeaderMap) -> Client {
+        let service = OwnWrites {
+            clients: self.clone(),
+            headers,
+        };
+        Client::new(service, self.client.default_namespace())
+    }
 }
 
 struct OwnWrites {
-    client: Client,
-    inbox: Inbox,
-    run: RunId,
-    path: Arc<str>,
-    writes: TaskTracker,
+    clients: Clients,
+    headers: HeaderMap,
 }
 
 impl tower::Service<Request<Body>> for OwnWrites {
@@ -58,20 +66,33 @@ impl tower::Service<Request<Body>> for OwnWrites {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let client = self.client.clone();
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let Clients {
+            client,
+            inbox,
+            run,
+            path,
+            writes,
+            on_behalf,
+        } = self.clients.clone();
+        for (name, value) in &self.headers {
+            request.headers_mut().append(name, value.clone());
+        }
         if matches!(
             *request.method(),
             Method::GET | Method::HEAD | Method::OPTIONS
         ) {
             return Box::pin(async move { Ok(client.send(request).await?) });
         }
-        let target = target(&self.path, request.uri().path());
-        let mut report = Report::begin(self.inbox.clone(), self.run, target);
+        if let Some(writer) = on_behalf {
+            request.extensions_mut().insert(OnBehalf(writer));
+        }
+        let target = target(&path, request.uri().path());
+        let mut report = Report::begin(inbox, run, target);
         // A task of its own: a cancelled run drops what it waits for, but the API carries out what it was
         // sent, perhaps much later. The run has returned only when that is over; otherwise the write
         // could come after those of the next run, and win.
-        let write = self.writes.spawn(async move {
+        let write = writes.spawn(async move {
             let response = client.send(request).await?;
             let (parts, body) = response.into_parts();
             let bytes = body.collect().await?.to_bytes();

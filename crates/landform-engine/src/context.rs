@@ -1,13 +1,14 @@
 //! What a run is given.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use kube::api::{Api, Patch, PatchParams};
 use kube::core::response::StatusDetails;
 use kube::core::{ApiResource, DynamicObject, ObjectMeta};
 use kube::{Client, ResourceExt as _};
+use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_schedule::{Event, Phase, Reason, RunId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +16,8 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::acting::{self, Actor, Denied, Right};
+use crate::client::Clients;
 use crate::clock::{Clock, millis};
 use crate::driver::Driver;
 use crate::errors::{self, ErrorPlace};
@@ -36,6 +39,29 @@ pub struct Referred {
     pub reference: Ref,
     /// The object; none when it doesn't exist (R11).
     pub object: Option<Arc<DynamicObject>>,
+    /// The resource of its kind; empty when the API doesn't serve it.
+    pub plural: String,
+}
+
+impl Referred {
+    /// The right to read it.
+    #[must_use]
+    pub fn right(&self) -> Right {
+        let namespace = match &self.object {
+            // The object knows whether its kind has namespaces.
+            Some(object) => object.metadata.namespace.as_deref(),
+            None => self.reference.namespace.as_deref(),
+        };
+        let group = &self.reference.kind.group;
+        let name = &self.reference.name;
+        Right::new(
+            "get",
+            group,
+            &self.plural,
+            namespace.unwrap_or_default(),
+            name,
+        )
+    }
 }
 
 /// Everything that a run may see and use. Snapshots don't change while it runs (R10).
@@ -45,6 +71,9 @@ pub struct Context {
     pub(crate) object: Arc<DynamicObject>,
     pub(crate) refs: Vec<Referred>,
     pub(crate) client: Client,
+    pub(crate) clients: Clients,
+    /// Settled before the reconciler is called.
+    pub(crate) actor: OnceLock<Actor>,
     pub(crate) cancellation: CancellationToken,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) former_name: Option<String>,
@@ -100,6 +129,80 @@ impl Context {
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// With whose rights the run acts for its object (C6).
+    #[must_use]
+    pub fn actor(&self) -> &Actor {
+        self.actor.get().unwrap_or(&Actor::Engine)
+    }
+
+    /// A client with the rights of the service account that the object names, or else of who wrote it (C6): for
+    /// everything that the object's text asks for. Its writes are this run's own, too.
+    ///
+    /// # Errors
+    /// When the user's name can't stand in a request.
+    pub fn acting(&self) -> Result<Client, Failure> {
+        self.acting_as(self.actor())
+    }
+
+    /// The same with the rights of another actor.
+    ///
+    /// # Errors
+    /// When the user's name can't stand in a request.
+    pub fn acting_as(&self, actor: &Actor) -> Result<Client, Failure> {
+        match actor {
+            Actor::Engine => Ok(self.client()),
+            Actor::User(user) => Ok(self.clients.client_with(acting::impersonation(user)?)),
+        }
+    }
+
+    /// Which of these rights the run's actor doesn't have.
+    ///
+    /// # Errors
+    /// What the API answers.
+    pub async fn missing(
+        &self,
+        rights: impl IntoIterator<Item = Right>,
+    ) -> Result<Option<Denied>, Failure> {
+        self.missing_of(self.actor(), rights).await
+    }
+
+    /// Which of these rights another actor doesn't have.
+    ///
+    /// # Errors
+    /// What the API answers.
+    pub async fn missing_of(
+        &self,
+        actor: &Actor,
+        rights: impl IntoIterator<Item = Right>,
+    ) -> Result<Option<Denied>, Failure> {
+        match actor {
+            Actor::Engine => Ok(None),
+            Actor::User(user) => acting::missing(&self.client, user, rights).await,
+        }
+    }
+
+    /// Makes something that is made for the object inherit the service account that acts for it.
+    pub fn inherit(&self, made: &mut ObjectMeta) {
+        match self.object.annotations().get(ANNOTATION_SERVICE_ACCOUNT) {
+            Some(name) => {
+                let annotations = made.annotations.get_or_insert_default();
+                annotations.insert(ANNOTATION_SERVICE_ACCOUNT.to_owned(), name.clone());
+            }
+            None => {
+                if let Some(annotations) = &mut made.annotations {
+                    annotations.remove(ANNOTATION_SERVICE_ACCOUNT);
+                }
+            }
+        }
+    }
+
+    /// Finds out with whose rights the run acts.
+    pub(crate) async fn settle_actor(&self, writers_noted: bool) -> Result<(), Failure> {
+        let actor = acting::actor_of(&self.client, &self.object, writers_noted).await?;
+        self.actor.get_or_init(|| actor);
+        Ok(())
     }
 
     /// The API of the object's own kind, in its namespace.

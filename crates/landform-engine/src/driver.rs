@@ -39,6 +39,7 @@ const CLOCK_CHECK: Duration = Duration::from_secs(30);
 pub(crate) struct Driver {
     pub(crate) machine: Scheduler<Key>,
     pub(crate) client: Client,
+    pub(crate) writers_noted: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inbox: Inbox,
     pub(crate) recorder: Recorder,
@@ -254,6 +255,7 @@ impl Driver {
                     resource,
                     resources: self.resources.clone(),
                     client: self.client.clone(),
+                    writers_noted: self.writers_noted,
                     inbox: self.inbox.clone(),
                     clock: self.clock.clone(),
                     recorder: self.recorder.clone(),

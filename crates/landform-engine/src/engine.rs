@@ -40,6 +40,7 @@ type Make = dyn FnOnce(&Engine) -> Arc<dyn Reconciler> + Send;
 /// An engine that is about to be started.
 pub struct Builder {
     client: Client,
+    writers_noted: bool,
     clock: Arc<dyn Clock>,
     registry: prometheus::Registry,
     reconcilers: Vec<Box<Make>>,
@@ -86,6 +87,14 @@ impl Builder {
         self.reconcilers.push(Box::new(|engine| {
             Arc::new(ReconcilerController::new(registry(engine)))
         }));
+        self
+    }
+
+    /// The API is Landform's own and notes who wrote an object: runs act with the rights of those writers (C6). Without
+    /// this the engine acts with its own rights, because on another API anybody could write such a note.
+    #[must_use]
+    pub fn writers_noted(mut self) -> Self {
+        self.writers_noted = true;
         self
     }
 
@@ -160,6 +169,7 @@ impl Builder {
             machine: Scheduler::new(self.seed),
             recorder: Recorder::start(self.client.clone(), self.clock.clone(), dropped),
             client: self.client,
+            writers_noted: self.writers_noted,
             clock: self.clock,
             inbox,
             metrics,
@@ -235,6 +245,7 @@ impl Engine {
     pub fn builder(client: Client) -> Builder {
         Builder {
             client,
+            writers_noted: false,
             clock: Arc::new(SystemClock),
             registry: prometheus::Registry::new(),
             reconcilers: Vec::new(),

@@ -25,6 +25,7 @@
 //!   its relatives (R9).
 //! - After a restart everything is looked at once; a lost watch is resumed, or listed anew and compared.
 
+mod acting;
 mod client;
 mod clock;
 mod content;
@@ -60,6 +61,7 @@ mod times;
 mod trace;
 pub mod view;
 
+pub use acting::{Actor, Denied, Right};
 pub use clock::{Clock, SystemClock, read_time, write_time};
 pub use content::{content_of_all, content_of_spec};
 pub use context::{Context, Referred};

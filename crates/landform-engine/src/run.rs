@@ -1,7 +1,7 @@
 //! One run, from the fresh read of its object to the notes that its end leaves behind.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use futures::{FutureExt as _, StreamExt as _, stream};
 use kube::api::{Patch, PatchParams};
@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::client;
+use crate::acting;
+use crate::client::Clients;
 use crate::clock::{Clock, millis, read_time, write_time};
 use crate::context::{Context, Referred, api_of, get};
 use crate::cycle::Reporting;
@@ -46,6 +47,8 @@ pub(crate) struct Run {
     pub(crate) resource: Arc<Resource>,
     pub(crate) resources: Resources,
     pub(crate) client: Client,
+    /// Whether the API notes who wrote an object (C6).
+    pub(crate) writers_noted: bool,
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) recorder: Recorder,
@@ -132,20 +135,33 @@ impl Run {
 
     async fn attempt(&self, writes: &TaskTracker) -> Result<Ending, Failure> {
         let began_ms = self.clock.now_ms();
-        let own = client::of_run(&self.client, &self.inbox, self.id, self.path(), writes);
         let Some(object) = self.read().await? else {
             return Ok(Ending::nothing());
         };
+        let clients = Clients {
+            client: self.client.clone(),
+            inbox: self.inbox.clone(),
+            run: self.id,
+            path: self.path(),
+            writes: writes.clone(),
+            on_behalf: acting::writer_of(&object, self.writers_noted),
+        };
+        let own = clients.own();
         let object = match self.hold(&own, object).await? {
             Held::Yes(object) => *object,
             // The finalizer was removed before: this reconciler's part is done.
             Held::Finished => return Ok(Ending::nothing()),
         };
         let object = Arc::new(object);
-        let context = self.context(own.clone(), object.clone()).await?;
-        let reconciled = AssertUnwindSafe(self.reconciler.reconcile(&context));
-        let result = reconciled.catch_unwind().await;
-        let result = result.unwrap_or_else(|panic| Err(panicked(&self.key, &*panic)));
+        let context = self.context(own.clone(), clients, object.clone()).await?;
+        let result = match context.settle_actor(self.writers_noted).await {
+            Ok(()) => {
+                let reconciled = AssertUnwindSafe(self.reconciler.reconcile(&context));
+                let result = reconciled.catch_unwind().await;
+                result.unwrap_or_else(|panic| Err(panicked(&self.key, &*panic)))
+            }
+            Err(failure) => Err(failure),
+        };
         if self.cancellation.is_cancelled() {
             // Another run follows, and its end counts.
             return result.map(|_| Ending::nothing());
@@ -211,7 +227,12 @@ impl Run {
         Ok(api.patch(&name, &PatchParams::default(), &patch).await?)
     }
 
-    async fn context(&self, own: Client, object: Arc<DynamicObject>) -> Result<Context, Failure> {
+    async fn context(
+        &self,
+        own: Client,
+        clients: Clients,
+        object: Arc<DynamicObject>,
+    ) -> Result<Context, Failure> {
         let references = self.reconciler.refs(&object);
         let reads = references
             .into_iter()
@@ -226,6 +247,8 @@ impl Run {
             object,
             refs: refs?,
             client: own,
+            clients,
+            actor: OnceLock::new(),
             cancellation: self.cancellation.clone(),
             clock: self.clock.clone(),
             former_name: self.former_name.clone(),
@@ -242,7 +265,8 @@ impl Run {
     async fn read_ref(&self, reference: Ref) -> Result<Referred, Failure> {
         let namespace = reference.namespace.as_deref();
         let nameable = is_name(&reference.name) && namespace.is_none_or(is_name);
-        let object = match self.resources.find(&reference.kind) {
+        let resource = self.resources.find(&reference.kind);
+        let object = match &resource {
             None => None,
             // Nothing is called that, and it must not become part of a URL.
             Some(_) if !nameable => None,
@@ -252,7 +276,12 @@ impl Run {
                 get(&api, &reference.name).await?.map(Arc::new)
             }
         };
-        Ok(Referred { reference, object })
+        let plural = resource.map(|resource| resource.api.plural.clone());
+        Ok(Referred {
+            reference,
+            object,
+            plural: plural.unwrap_or_default(),
+        })
     }
 
     /// What a result means for the future of the object.

@@ -4,7 +4,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
 use landform_api::{GroupVersionKind, catalog, landscaper};
-use landform_engine::Failure;
+use landform_engine::{Context, Failure};
 use serde_json::{Value, json};
 
 use crate::facts::{DefinitionFacts, VersionFacts};
@@ -73,14 +73,35 @@ pub(crate) fn definitions(client: &Client) -> Api<DynamicObject> {
     api(client, &definition_kind(), "")
 }
 
+/// Creates an object for the one of a run, which passes its service account on. `None` when another one has its name.
+pub(crate) async fn create_for(
+    context: &Context,
+    api: &Api<DynamicObject>,
+    object: Value,
+) -> Result<Option<DynamicObject>, Failure> {
+    let mut object = read(object)?;
+    context.inherit(&mut object.metadata);
+    create_read(api, &object).await
+}
+
 /// Creates an object. `None` when another one has its name.
 pub(crate) async fn create(
     api: &Api<DynamicObject>,
     object: Value,
 ) -> Result<Option<DynamicObject>, Failure> {
-    let object = serde_json::from_value(object)
-        .map_err(|error| Failure::Invalid(format!("an object can't be made: {error}")))?;
-    match api.create(&PostParams::default(), &object).await {
+    create_read(api, &read(object)?).await
+}
+
+fn read(object: Value) -> Result<DynamicObject, Failure> {
+    serde_json::from_value(object)
+        .map_err(|error| Failure::Invalid(format!("an object can't be made: {error}")))
+}
+
+async fn create_read(
+    api: &Api<DynamicObject>,
+    object: &DynamicObject,
+) -> Result<Option<DynamicObject>, Failure> {
+    match api.create(&PostParams::default(), object).await {
         Ok(created) => Ok(Some(created)),
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(None),
         Err(kube::Error::Api(status)) if status.code == 422 => {

@@ -165,7 +165,7 @@ async fn exports_before(job: &Job<'_>) -> Result<Option<Map<String, Value>>, Dep
         return Ok(None);
     };
     let (namespace, _) = job.name();
-    let api: Api<Secret> = Api::namespaced(job.client(), namespace);
+    let api: Api<Secret> = Api::namespaced(job.client()?, namespace);
     let secret = api.get_opt(&reference.name).await.map_err(|error| {
         let message = format!("the Secret {} can't be read: {error}", reference.name);
         DeployError::transient("Plan", "ExportsNotRead", message)

@@ -173,7 +173,7 @@ impl ProjectReconciler {
             let decision = self.decide(context, state, reading, &resolved, &before, &nothing);
             let acting = Acting {
                 context,
-                client: client.clone(),
+                client: context.acting()?,
                 state,
                 wanted: &resolved.wanted,
                 served: &served,
@@ -211,7 +211,7 @@ impl ProjectReconciler {
             .await?;
         let acting = Acting {
             context,
-            client,
+            client: context.acting()?,
             state,
             wanted: &resolved.wanted,
             served: &served,

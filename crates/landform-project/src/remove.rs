@@ -48,7 +48,6 @@ impl ProjectReconciler {
         before: ProjectStatus,
     ) -> Result<Outcome, Failure> {
         *state.watch.lock().await = None;
-        let client = context.client();
         let left = self.left(context, state).await?;
         let kinds = self.live_kinds(context, &left.found).await?;
         let followed = kinds.values().map(|served| served.kind.clone()).collect();
@@ -63,7 +62,7 @@ impl ProjectReconciler {
         let (wanted, served) = (BTreeMap::new(), BTreeMap::new());
         let acting = Acting {
             context,
-            client,
+            client: context.acting()?,
             state,
             wanted: &wanted,
             served: &served,

@@ -8,6 +8,7 @@ use super::is_settled;
 use crate::error::Result;
 use crate::object::rules::Part;
 use crate::object::{Object, meta};
+use crate::registry::Resource;
 use crate::server::ApiServer;
 use crate::verbs::Change;
 use crate::verbs::Place;
@@ -64,11 +65,18 @@ impl ApiServer {
         let kinds = self.shared.registry.kinds();
         let mut left = Vec::new();
         let mut failures = Vec::new();
-        for resource in kinds.stored().filter(|resource| resource.namespaced) {
-            match self.empty(resource, &prefix).await {
-                Ok(some) => left.extend(some),
-                // Others go on; what failed is told, and tried again with the next change.
-                Err(error) => failures.push(format!("{}: {error}", resource.bucket)),
+        let namespaced = || kinds.stored().filter(|resource| resource.namespaced);
+        let (last, first): (Vec<_>, Vec<_>) = namespaced().partition(|found| goes_last(found));
+        for resources in [first, last] {
+            if !left.is_empty() || !failures.is_empty() {
+                break;
+            }
+            for resource in resources {
+                match self.empty(resource, &prefix).await {
+                    Ok(some) => left.extend(some),
+                    // Others go on; what failed is told, and tried again with the next change.
+                    Err(error) => failures.push(format!("{}: {error}", resource.bucket)),
+                }
             }
         }
         let done = left.is_empty() && failures.is_empty();
@@ -100,6 +108,16 @@ impl ApiServer {
             Err(error) if is_settled(&error) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Whether objects of a resource leave a namespace after all others: what is uninstalled is uninstalled with the rights
+/// of who wrote it, and with credentials that are in Secrets (C6).
+fn goes_last(resource: &Resource) -> bool {
+    match resource.group.as_str() {
+        "" => matches!(resource.plural.as_str(), "secrets" | "serviceaccounts"),
+        "rbac.authorization.k8s.io" => true,
+        _ => false,
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use landform_api::budget::PROBLEMS_LISTED_MAX;
-use landform_api::keys::ANNOTATION_RENAMED_TO;
+use landform_api::keys::{ANNOTATION_RENAMED_TO, ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_WRITER};
+use landform_api::writer::Writer;
 use landform_api::{FieldError, FieldPath, FieldReason};
 use serde_json::{Value, json};
 
@@ -98,6 +99,43 @@ pub fn count_generation(object: &mut Object, old: &Object) {
         let next = meta::generation(old) + 1;
         meta::metadata_mut(object).insert("generation".into(), json!(next));
     }
+}
+
+/// Notes who wrote an object's content (C6): the caller when the content is new, else whoever is noted already. What a
+/// client sends as the note is dropped. The service account that is to act for the object counts as content.
+pub fn note_writer(object: &mut Object, old: Option<&Object>, writer: Option<&Writer>) {
+    let same = |old: &&Object| {
+        let account = |object| annotation(object, ANNOTATION_SERVICE_ACCOUNT);
+        same_spec(object, old) && account(object) == account(old)
+    };
+    let note = match old.filter(same) {
+        Some(old) => annotation(old, ANNOTATION_WRITER).map(ToOwned::to_owned),
+        None => writer.map(Writer::note),
+    };
+    let metadata = meta::metadata_mut(object);
+    match note {
+        Some(note) => {
+            let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+            if let Value::Object(annotations) = annotations {
+                annotations.insert(ANNOTATION_WRITER.into(), json!(note));
+            }
+        }
+        None => {
+            if let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
+                && annotations.remove(ANNOTATION_WRITER).is_some()
+                && annotations.is_empty()
+            {
+                metadata.remove("annotations");
+            }
+        }
+    }
+}
+
+fn annotation<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
+    meta::metadata(object)
+        .get("annotations")?
+        .get(key)?
+        .as_str()
 }
 
 /// Whether everything is the same but metadata and status.

@@ -68,7 +68,7 @@ fn wanted(headers: &HeaderMap) -> Result<Identity> {
 }
 
 fn text(what: &str, value: &HeaderValue) -> Result<String> {
-    let value = value.to_str().map_err(|_| {
+    let value = std::str::from_utf8(value.as_bytes()).map_err(|_| {
         ApiError::bad_request(format!("the header {PREFIX}{what} is not plain text"))
     })?;
     Ok(value.to_owned())

@@ -54,6 +54,7 @@ impl ApiServer {
             &self.shared.environment.uid(),
             &now,
         );
+        rules::note_writer(&mut object, None, options.writer.as_ref());
         self.insert(place, object, options, warnings).await
     }
 

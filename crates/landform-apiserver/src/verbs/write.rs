@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use landform_api::budget::{self, Exceeded};
+use landform_api::writer::Writer;
 use landform_api::{Budget, FieldError};
 use landform_store::{Compare, Key, Op, Record, Revision, Txn, TxnOutcome};
 use serde_json::Value;
@@ -25,6 +26,8 @@ pub(crate) struct WriteOptions {
     pub(crate) validation: FieldValidation,
     /// Who may grant only what they have; none for those who may do everything.
     pub(crate) limited: Option<Identity>,
+    /// Who is noted as the writer; none for those who may do everything (C6).
+    pub(crate) writer: Option<Writer>,
 }
 
 impl WriteOptions {
@@ -33,6 +36,7 @@ impl WriteOptions {
         dry_run: false,
         validation: FieldValidation::Ignore,
         limited: None,
+        writer: None,
     };
 
     /// Reads them from the query.
@@ -41,6 +45,7 @@ impl WriteOptions {
             dry_run: call.query.dry_run()?,
             validation: FieldValidation::from_query(&call.query)?,
             limited: (!call.identity.is_master()).then(|| call.identity.clone()),
+            writer: call.writer.clone(),
         })
     }
 }

@@ -24,5 +24,6 @@ mod subresources;
 mod tokens;
 mod views;
 mod watches;
+mod writer_notes;
 mod writers;
 mod wrong_types;

@@ -4,7 +4,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
 use landform_api::landscaper::{API_VERSION, GROUP, VERSION, names};
-use landform_engine::Failure;
+use landform_engine::{Context, Failure};
 use serde_json::{Value, json};
 
 /// The objects of a namespace.
@@ -45,6 +45,19 @@ impl Objects {
         Ok(self.api(kind).get_opt(name).await?)
     }
 
+    /// Creates an object that is part of the one of a run, and has its service account. `None` when another one has its name.
+    pub(super) async fn create_part(
+        &self,
+        context: &Context,
+        kind: &str,
+        metadata: Value,
+        content: Value,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        let mut object = made(kind, metadata, content)?;
+        context.inherit(&mut object.metadata);
+        self.create_made(kind, &object).await
+    }
+
     /// Creates an object. `None` when another one has its name.
     pub(super) async fn create(
         &self,
@@ -52,13 +65,16 @@ impl Objects {
         metadata: Value,
         content: Value,
     ) -> Result<Option<DynamicObject>, Failure> {
-        let mut object = json!({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata});
-        if let (Value::Object(object), Value::Object(content)) = (&mut object, content) {
-            object.extend(content);
-        }
-        let object = serde_json::from_value(object)
-            .map_err(|error| Failure::Invalid(format!("a {kind} can't be made: {error}")))?;
-        match self.api(kind).create(&PostParams::default(), &object).await {
+        let object = made(kind, metadata, content)?;
+        self.create_made(kind, &object).await
+    }
+
+    async fn create_made(
+        &self,
+        kind: &str,
+        object: &DynamicObject,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        match self.api(kind).create(&PostParams::default(), object).await {
             Ok(created) => Ok(Some(created)),
             Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(None),
             Err(error) => Err(error.into()),
@@ -144,6 +160,15 @@ impl Objects {
             other => other.map(drop).map_err(Into::into),
         }
     }
+}
+
+fn made(kind: &str, metadata: Value, content: Value) -> Result<DynamicObject, Failure> {
+    let mut object = json!({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata});
+    if let (Value::Object(object), Value::Object(content)) = (&mut object, content) {
+        object.extend(content);
+    }
+    serde_json::from_value(object)
+        .map_err(|error| Failure::Invalid(format!("a {kind} can't be made: {error}")))
 }
 
 /// An owner reference of the one that controls.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::local::{Field, Files, Hidden, read_command, read_environment, read_files};
+use crate::local::{Field, Files, Hidden, read_command, read_environment, read_files, read_user};
 use crate::{DeployError, ResolvedTarget};
 
 /// All that a run needs. It is kept on disk for the removal, when the item may say something else.
@@ -22,6 +22,9 @@ pub(crate) struct Configuration {
     pub(crate) timeout: Option<Duration>,
     /// Where to deploy to, as far as the item has a target.
     pub(crate) target: Option<Hidden<Value>>,
+    /// The user of the system that it runs as; none: Landform's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<String>,
 }
 
 /// Variables that tell a command what to do.
@@ -39,7 +42,15 @@ impl Configuration {
         target: Option<&ResolvedTarget>,
     ) -> Result<Self, DeployError> {
         let root = Field::root(value.unwrap_or(&Value::Null));
-        root.only(&["command", "args", "env", "importValues", "files", "timeout"])?;
+        root.only(&[
+            "command",
+            "args",
+            "env",
+            "importValues",
+            "files",
+            "timeout",
+            "user",
+        ])?;
         let environment = root.get("env");
         let reserved = [
             OPERATION,
@@ -77,6 +88,7 @@ impl Configuration {
                 .map(|field| field.duration())
                 .transpose()?,
             target: target.map(describe),
+            user: read_user(root.get("user"))?,
         })
     }
 

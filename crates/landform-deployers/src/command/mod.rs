@@ -20,7 +20,7 @@ use landform_api::landscaper::report::ErrorCode;
 use serde_json::{Map, Value, json};
 
 use crate::foresee::Foreseen;
-use crate::local::is_inside;
+use crate::local::{is_inside, may_run, other_user};
 use crate::{DeployError, Deployed, Deployer, Job, ResolvedTarget};
 use config::Configuration;
 use output::Secrets;
@@ -188,10 +188,12 @@ async fn execute(
     started: impl FnOnce() -> io::Result<()>,
 ) -> Result<(), Problem> {
     workspace.clear().await?;
+    let user = other_user(configuration.user.as_deref())?;
     let environment = workspace
-        .prepare(configuration, operation.word())
+        .prepare(configuration, operation.word(), user.as_ref())
         .map_err(not_written)?;
     let program = Program {
+        user,
         uid: &workspace.uid,
         words: &configuration.command,
         environment,
@@ -273,6 +275,7 @@ impl Deployer for CommandDeployer {
     fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
         Box::pin(async move {
             let configuration = Configuration::read(job.spec.config.as_ref(), job.target)?;
+            may_run(job, configuration.user.as_deref()).await?;
             let (exports, hash) = self
                 .reconcile(job.uid(), &configuration, bounds(job))
                 .await?;

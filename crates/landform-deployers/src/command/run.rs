@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use landform_process::User;
 use rustix::process::Signal;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
@@ -32,6 +33,8 @@ pub(crate) struct Program<'a> {
     /// Where the item's lock is.
     pub(crate) item_directory: &'a Path,
     pub(crate) secrets: Secrets,
+    /// Who it runs as, if not Landform's own user.
+    pub(crate) user: Option<User>,
 }
 
 /// How it came to its end.
@@ -123,7 +126,11 @@ fn start(program: &Program<'_>) -> io::Result<(tokio::process::Child, Receiver)>
     let _starting = StartLock::take(program.item_directory)?;
     // One pipe for both, so that lines stand in the order in which they were written.
     let (reader, writer) = io::pipe()?;
-    let child = Command::new(first)
+    let mut command = Command::new(first);
+    if let Some(user) = &program.user {
+        command.uid(user.id).gid(user.group);
+    }
+    let child = command
         .args(arguments)
         .env_clear()
         .envs(&program.environment)

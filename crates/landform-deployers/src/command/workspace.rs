@@ -15,6 +15,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use landform_process::User;
 use landform_yaml::Budget;
 use serde_json::{Map, Value};
 use sha1::{Digest as _, Sha1};
@@ -24,7 +25,8 @@ use super::config::{
 };
 use crate::DeployError;
 use crate::local::{
-    Group, Mark, StartLock, environment, private_directory, write_all, write_atomically,
+    Group, Mark, StartLock, environment_of, let_in, own_directory, own_file, private_directory,
+    read_below, write_all, write_atomically,
 };
 use crate::logs::COMMAND_OUTPUT;
 
@@ -122,6 +124,7 @@ impl Workspace {
         &self,
         configuration: &Configuration,
         operation: &str,
+        user: Option<&User>,
     ) -> io::Result<BTreeMap<OsString, OsString>> {
         // Files of another configuration, and exports of another run, must not be taken for its own.
         for name in ["content", "run"] {
@@ -135,7 +138,7 @@ impl Workspace {
             configuration.import_values.to_string().as_bytes(),
             0o600,
         )?;
-        let mut variables = environment(&configuration.environment);
+        let mut variables = environment_of(user, &configuration.environment);
         let mut set = |name: &str, value: PathBuf| variables.insert(name.into(), value.into());
         set(OPERATION, operation.into());
         set(IMPORTS_PATH, imports);
@@ -147,6 +150,11 @@ impl Workspace {
             write_atomically(&path, target.to_string().as_bytes(), 0o600)?;
             set(TARGET_PATH, path);
         }
+        if let Some(user) = user {
+            own_file(user, &self.path("run/exports"))?;
+            let_in(user, &self.directory, &[&self.content(), &self.path("run")])?;
+            own_directory(user, &self.path("state"))?;
+        }
         Ok(variables)
     }
 
@@ -156,15 +164,11 @@ impl Workspace {
             let message = format!("what the command wrote to EXPORTS_PATH {what}");
             DeployError::configuration("InvalidExports", message)
         };
-        let path = self.path("run/exports");
-        match fs::metadata(&path) {
-            Ok(found) if found.len() > EXPORT_BYTES => return Err(problem("is too long")),
-            Ok(_) => {}
+        let text = match read_below(&self.path("run"), "exports", EXPORT_BYTES) {
+            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(problem(&format!("can't be read: {error}"))),
-        }
-        let text = fs::read_to_string(&path);
-        let text = text.map_err(|error| problem(&format!("can't be read: {error}")))?;
+        };
         if text.trim().is_empty() {
             return Ok(None);
         }

@@ -3,12 +3,12 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::Api;
-use landform_api::landscaper::Target;
-use landform_engine::Context;
+use landform_api::landscaper::{GROUP, Target};
+use landform_engine::{Context, Right};
 use serde_json::Value;
 
 use super::observe::Item;
-use crate::deployer::{DeployError, ResolvedTarget};
+use crate::deployer::{DeployError, ResolvedTarget, require};
 
 /// What was found in place of a target.
 pub(super) enum Found {
@@ -40,13 +40,22 @@ pub(super) async fn resolve(context: &Context, item: &Item) -> Result<Found, Dep
     let Some(object) = referred else {
         return Ok(Found::Missing(reference.name.clone()));
     };
+    let target_namespace = object.namespace().unwrap_or_default();
+    let used = [Right::new(
+        "get",
+        GROUP,
+        "targets",
+        &target_namespace,
+        &reference.name,
+    )];
+    require(context, used).await?;
     let target: Target = serde_json::from_value(object.data.clone()).map_err(|error| {
         let message = format!("the Target {} can't be read: {error}", reference.name);
         DeployError::configuration("InvalidTarget", message)
     })?;
     let mut spec = target.spec;
     if let Some(secret) = &spec.secret_ref {
-        let namespace = object.namespace().unwrap_or_default();
+        let namespace = target_namespace;
         let from = if secret.namespace.is_empty() {
             &namespace
         } else {
@@ -75,6 +84,7 @@ async fn read_secret(
     name: &str,
     key: &str,
 ) -> Result<Value, DeployError> {
+    require(context, [Right::new("get", "", "secrets", namespace, name)]).await?;
     let api: Api<Secret> = Api::namespaced(context.client(), namespace);
     let found = api.get_opt(name).await.map_err(|error| {
         let message = format!("the Secret {namespace}/{name} can't be read: {error}");

@@ -1,13 +1,9 @@
 //! The words and the environment of programs that deployers start.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 
 use super::{Field, Hidden, MARK};
 use crate::DeployError;
-
-/// Variables of Landform's own environment that programs get.
-const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
 /// Reads variables from a configuration.
 pub(crate) fn read_environment(
@@ -37,15 +33,4 @@ pub(crate) fn read_command(root: &Field<'_>) -> Result<Hidden<Vec<String>>, Depl
         command.extend(arguments.scalars()?);
     }
     Ok(Hidden(command))
-}
-
-/// All that a program gets: nothing but a few variables of ours, and what the configuration gives.
-pub(crate) fn environment(variables: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
-    let inherited = INHERITED
-        .into_iter()
-        .filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
-    let given = variables
-        .iter()
-        .map(|(name, value)| (name.into(), value.into()));
-    inherited.chain(given).collect()
 }

@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::core::DynamicObject;
+use landform_engine::Right;
 use serde_json::json;
 
 use super::change::{self, Item};
 use super::cluster::Cluster;
-use super::configuration::{Configuration, Strategy};
+use super::configuration::{Configuration, Policy, Strategy};
 use super::inventory::{Entry, Inventory};
 use super::object::Rank;
 use super::ownership::{ANNOTATION_ADOPT, Verdict, standing, verdict};
@@ -63,6 +64,7 @@ pub(super) async fn apply(
     let mut inventory = Inventory::read(job.remembered().await.as_ref());
     stay_at_target(cluster, &mut inventory)?;
     let wanted = plan::plan(cluster, &configuration.manifests, item).await?;
+    may_write(cluster, &wanted).await?;
     let judged = judge(cluster, &wanted, &inventory).await?;
     refuse_foreign(cluster, &judged)?;
     let orphans = note(&mut inventory, &judged);
@@ -77,6 +79,31 @@ pub(super) async fn apply(
     }
     job.remember(&inventory.write()).await?;
     Ok(Applied { inventory, wanted })
+}
+
+/// In Landform itself the item's actor must have the rights to all objects: what is missing is told at once, and
+/// nothing is written (C6).
+async fn may_write(cluster: &Cluster<'_>, wanted: &[Wanted]) -> Result<(), DeployError> {
+    if !cluster.here || cluster.job.acts_freely() {
+        return Ok(());
+    }
+    let rights = wanted
+        .iter()
+        .filter(|wanted| wanted.policy != Policy::Ignore)
+        .flat_map(|wanted| {
+            let (resource, object) = (&wanted.place.resource, &wanted.name);
+            let namespace = object.namespace.as_deref().unwrap_or_default();
+            // Who creates doesn't name the object yet.
+            [
+                ("get", &*object.name),
+                ("create", ""),
+                ("patch", &*object.name),
+            ]
+            .map(|(verb, name)| {
+                Right::new(verb, &resource.group, &resource.plural, namespace, name)
+            })
+        });
+    cluster.job.require(rights.collect::<Vec<_>>()).await
 }
 
 /// An item can't move: nobody would remove what is at the former target.

@@ -55,6 +55,8 @@ pub(super) struct Cluster<'a> {
     pub(super) target: String,
     pub(super) namespace: String,
     client: Client,
+    /// Whether it is Landform's own.
+    pub(super) here: bool,
     pub(super) settled: &'a Settled,
     /// The item's writes that have not ended.
     writes: Arc<TaskTracker>,
@@ -71,6 +73,7 @@ impl<'a> Cluster<'a> {
             target: connection.target,
             namespace: connection.namespace,
             client: connection.client,
+            here: connection.here,
             places: Mutex::default(),
         }
     }

@@ -43,7 +43,7 @@ async fn remove(
         let Some(live) = cluster.get(&place, object).await? else {
             return Ok(());
         };
-        if !is_to_go(&live, entry, cluster.job.uid()) {
+        if !is_to_go(&live, entry, cluster) {
             return Ok(());
         }
         let uid = live.metadata.uid.clone().unwrap_or_default();
@@ -63,10 +63,15 @@ async fn remove(
 }
 
 /// Whether an object is the one that an entry is about, and no other item has taken it over.
-fn is_to_go(live: &DynamicObject, entry: &Entry, item_uid: &str) -> bool {
+fn is_to_go(live: &DynamicObject, entry: &Entry, cluster: &Cluster<'_>) -> bool {
+    let item_uid = cluster.job.uid();
     match &entry.uid {
         Some(uid) => {
-            live.metadata.uid.as_ref() == Some(uid) && !is_marked_by_another(live, item_uid)
+            // What an inventory says was perhaps written by others; in Landform itself only the mark proves it.
+            let proved = is_marked(live, item_uid) || !cluster.here;
+            live.metadata.uid.as_ref() == Some(uid)
+                && !is_marked_by_another(live, item_uid)
+                && proved
         }
         // It was about to be created when the process ended. Whoever is there now may be somebody else.
         None => is_marked(live, item_uid),

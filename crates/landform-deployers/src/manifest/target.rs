@@ -6,6 +6,7 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
+use landform_engine::Right;
 use landform_yaml::Budget;
 use serde_json::Value;
 
@@ -50,9 +51,24 @@ const REFUSED: [(&str, &str); 7] = [
 /// An API that objects go to.
 pub(super) struct Connection {
     pub(super) client: Client,
+    /// Whether it is Landform's own, where the item's writer must have the rights.
+    pub(super) here: bool,
     pub(super) target: String,
     /// Where objects without a namespace go.
     pub(super) namespace: String,
+}
+
+/// Connects to the item's target, to take away what was deployed. In Landform itself that needs no right of the writer's,
+/// who may have lost it or gone: what goes carries the item's mark, which needs the right to write it.
+pub(super) async fn connect_to_remove(job: &Job<'_>) -> Result<Connection, DeployError> {
+    let connection = connect(job).await?;
+    Ok(match connection.here {
+        true => Connection {
+            client: job.own_client(),
+            ..connection
+        },
+        false => connection,
+    })
 }
 
 /// Connects to the item's target.
@@ -61,7 +77,8 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
     let here = job.spec.config.as_ref().map(|config| &config["thisServer"]);
     if job.spec.target.is_none() && here == Some(&Value::Bool(true)) {
         return Ok(Connection {
-            client: job.client(),
+            client: job.client()?,
+            here: true,
             target: THIS_SERVER.to_owned(),
             namespace: namespace.to_owned(),
         });
@@ -76,7 +93,8 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
     };
     match target.spec.kind.as_str() {
         THIS_SERVER => Ok(Connection {
-            client: job.client(),
+            client: job.client()?,
+            here: true,
             target: target.name.clone(),
             namespace: namespace.to_owned(),
         }),
@@ -85,6 +103,7 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
             let (client, namespace) = client(&target.name, &kubeconfig).await?;
             Ok(Connection {
                 client,
+                here: false,
                 target: target.name.clone(),
                 namespace,
             })
@@ -137,7 +156,9 @@ async fn from_secret(
         return Err(unusable(target, problem));
     }
     let key = text("key").unwrap_or(DEFAULT_KEY);
-    let secrets: Api<Secret> = Api::namespaced(job.client(), namespace);
+    job.require([Right::new("get", "", "secrets", namespace, name)])
+        .await?;
+    let secrets: Api<Secret> = Api::namespaced(job.client()?, namespace);
     let secret = job.or_cancelled(secrets.get_opt(name)).await?;
     let secret = secret.map_err(|error| {
         let message = format!(

@@ -14,6 +14,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use http::header::CONTENT_TYPE;
 use kube::Client;
+use landform_engine::Right;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -27,7 +28,7 @@ const SECONDS: i64 = 24 * 3600;
 /// Looked at no more often than this.
 const SHORTEST: i64 = 10;
 /// The directory of it all, in that of the item.
-const DIRECTORY: &str = "access";
+pub(super) const DIRECTORY: &str = "access";
 
 /// Where processes reach the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +127,15 @@ pub(super) async fn ensure(
     let times = match known {
         Some(times) => times,
         None => {
-            let (token, expires) = job.or_cancelled(issue(job.client(), access)).await??;
+            let right = Right::new(
+                "create",
+                "",
+                "serviceaccounts/token",
+                &access.namespace,
+                &access.service_account,
+            );
+            job.require([right]).await?;
+            let (token, expires) = job.or_cancelled(issue(job.client()?, access)).await??;
             let times = Times {
                 issued: now,
                 expires,

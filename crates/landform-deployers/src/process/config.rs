@@ -46,6 +46,9 @@ pub(crate) struct Launch {
     pub(crate) environment: Hidden<BTreeMap<String, String>>,
     pub(crate) working_directory: Option<String>,
     pub(crate) files: Files,
+    /// The user of the system that it runs as; none: Landform's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<String>,
     /// Left out of the hash when there is none, so that it is what it was before there was access.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) access: Option<Access>,

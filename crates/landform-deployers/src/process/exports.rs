@@ -1,6 +1,5 @@
 //! What a process exports once it is ready.
 
-use std::fs;
 use std::path::Path;
 
 use landform_api::jsonpath::JsonPath;
@@ -11,6 +10,7 @@ use super::config::{Configuration, Export};
 use super::record::Item;
 use crate::DeployError;
 use crate::foresee::{Foreseen, Foresight};
+use crate::local::read_below;
 
 /// A file may be so long.
 const FILE_BYTES: u64 = 1 << 20;
@@ -28,7 +28,7 @@ pub(crate) fn collect(
     for (name, export) in &configuration.exports {
         let value = match export {
             Export::Static(value) => Ok(value.0.clone()),
-            Export::File { path, select } => from_file(&item.work().join(path), select.as_ref()),
+            Export::File { path, select } => from_file(&item.work(), path, select.as_ref()),
             Export::Probe { select } => answer
                 .ok_or_else(|| "the readiness probe did not answer with JSON".to_owned())
                 .and_then(|answer| one(select, answer)),
@@ -40,15 +40,9 @@ pub(crate) fn collect(
 }
 
 /// The text of a file without the line's end, or something in a file of JSON or YAML.
-fn from_file(path: &Path, select: Option<&JsonPath>) -> Result<Value, String> {
-    let length = fs::metadata(path)
-        .map_err(|error| format!("the file can't be read: {error}"))?
-        .len();
-    if length > FILE_BYTES {
-        return Err("the file is too long".to_owned());
-    }
-    let text =
-        fs::read_to_string(path).map_err(|error| format!("the file can't be read: {error}"))?;
+fn from_file(directory: &Path, path: &str, select: Option<&JsonPath>) -> Result<Value, String> {
+    let text = read_below(directory, path, FILE_BYTES)
+        .map_err(|error| format!("the file can't be read: {error}"))?;
     let Some(select) = select else {
         return Ok(Value::String(
             text.trim_end_matches(['\r', '\n']).to_owned(),

@@ -11,7 +11,13 @@ use tokio::process::{Child, Command};
 use super::config::{Configuration, Launch};
 use super::record::{Instance, Item};
 use crate::DeployError;
-use crate::local::{Identity, MARK, StartLock, environment, private_directory, write_all};
+use crate::local::{
+    Identity, MARK, StartLock, environment_of, let_in, other_user, own_directory,
+    private_directory, write_all,
+};
+
+/// In the working directory of a process with a `user`: the directory that belongs to that user.
+const USER_DIRECTORY: &str = "data";
 
 /// The variable that tells clients of the API where their configuration is.
 pub(crate) const KUBECONFIG: &str = "KUBECONFIG";
@@ -105,10 +111,14 @@ pub(crate) fn command(
         DeployError::configuration("InvalidConfiguration", "config.command: names no program")
     })?;
     let mut command = Command::new(program);
+    let user = other_user(launch.user.as_deref())?;
+    if let Some(user) = &user {
+        command.uid(user.id).gid(user.group);
+    }
     command
         .args(arguments)
         .env_clear()
-        .envs(environment(&launch.environment))
+        .envs(environment_of(user.as_ref(), &launch.environment))
         .env(MARK, item.mark(attempt).text())
         .current_dir(directory)
         .stdin(Stdio::null())
@@ -151,6 +161,13 @@ fn prepare(item: &Item, launch: &Launch) -> Result<(), DeployError> {
     };
     item.change(|record| record.files = all().into_iter().collect())?;
     write_all(&item.work(), &launch.files).map_err(files)?;
+    if let Some(user) = other_user(launch.user.as_deref())? {
+        let work = item.work();
+        private_directory(&work).map_err(files)?;
+        let prepared = let_in(&user, &item.directory, &[&work])
+            .and_then(|()| own_directory(&user, &work.join(USER_DIRECTORY)));
+        prepared.map_err(|error| not_started("NotPrepared", "config.user", &error))?;
+    }
     for path in record
         .files
         .iter()

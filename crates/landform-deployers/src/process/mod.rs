@@ -33,6 +33,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use crate::local::{let_in, may_run, other_user};
 use crate::{DeployError, Deployed, Deployer, Job, Kept};
 pub use access::ApiAddress;
 use access::Renew;
@@ -99,6 +100,12 @@ impl ProcessDeployer {
             return Err(DeployError::configuration("NoApiAddress", message));
         };
         let ensured = access::ensure(job, &item.directory, access, api, renew).await?;
+        if let Some(user) = other_user(configuration.launch.user.as_deref())? {
+            let files = item.directory.join(access::DIRECTORY);
+            let_in(&user, &item.directory, &[&files]).map_err(|error| {
+                DeployError::configuration("InvalidUser", format!("config.user: {error}"))
+            })?;
+        }
         Ok(Some(ensured))
     }
 
@@ -154,6 +161,7 @@ impl Deployer for ProcessDeployer {
     fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
         Box::pin(async move {
             let configuration = Self::configuration(job)?;
+            may_run(job, configuration.launch.user.as_deref()).await?;
             let slot = self.slot(job.uid())?;
             if job.status.provider_status.is_none() {
                 job.remember(&json!({"log": slot.item.log()})).await?;
@@ -194,6 +202,7 @@ impl Deployer for ProcessDeployer {
     fn keep<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Kept, DeployError>> {
         Box::pin(async move {
             let configuration = Self::configuration(job)?;
+            may_run(job, configuration.launch.user.as_deref()).await?;
             let slot = self.slot(job.uid())?;
             let kept = job
                 .or_cancelled(slot.keep(configuration.clone(), notify(job)))

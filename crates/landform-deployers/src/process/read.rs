@@ -14,7 +14,9 @@ use super::config::{
 };
 use super::launch::KUBECONFIG;
 use crate::DeployError;
-use crate::local::{Field, Hidden, is_inside, read_command, read_environment, read_files};
+use crate::local::{
+    Field, Hidden, is_inside, read_command, read_environment, read_files, read_user,
+};
 
 const SIGNALS: [(&str, Signal); 6] = [
     ("TERM", Signal::TERM),
@@ -42,6 +44,7 @@ impl Configuration {
             "exports",
             "replace",
             "access",
+            "user",
         ])?;
         let readiness = root
             .get("readiness")
@@ -83,6 +86,7 @@ fn read_launch(root: &Field<'_>) -> Result<Launch, DeployError> {
         command: read_command(root)?,
         environment,
         access,
+        user: read_user(root.get("user"))?,
         working_directory: working_directory
             .map(|field| field.text().map(str::to_owned))
             .transpose()?,

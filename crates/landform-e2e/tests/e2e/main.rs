@@ -37,6 +37,7 @@ mod python_reconciler;
 mod readme;
 mod readme_page;
 mod shop;
+mod tenant;
 mod up;
 mod verbs_apply;
 mod verbs_read;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::command::CommandHook;
 use super::connect::Dial;
 use super::http_hook::HttpHook;
-use super::machine::Machine;
+use super::machine::{CommandLine, Machine};
 use super::spec::HookSpec;
 use super::this_machine::ThisMachine;
 use landform_api::duration;
@@ -76,7 +76,13 @@ impl Hook {
         let Means { machine, dial } = means;
         match (&spec.url, &spec.command) {
             (Some(url), None) => HttpHook::new(url, dial).map(Box::new).map(Self::Url),
-            (None, Some(command)) => CommandHook::new(command, machine).map(Self::Command),
+            (None, Some(words)) => {
+                let command = CommandLine {
+                    words: words.clone(),
+                    environment: spec.env.clone(),
+                };
+                CommandHook::new(command, machine).map(Self::Command)
+            }
             (None, None) | (Some(_), Some(_)) => {
                 Err("exactly one of hook.url and hook.command must be given".to_owned())
             }

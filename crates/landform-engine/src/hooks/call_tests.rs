@@ -1,5 +1,6 @@
 //! Calls of real programs and a real socket.
 
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ fn command(words: &[&str]) -> Hook {
     let spec = HookSpec {
         url: None,
         command: Some(command),
+        env: BTreeMap::from([("GIVEN".to_owned(), "1".to_owned())]),
         grace: GRACE,
     };
     Hook::new(&spec, Means::default()).unwrap()
@@ -50,6 +52,7 @@ fn url(url: &str) -> Hook {
     let spec = HookSpec {
         url: Some(url.to_owned()),
         command: None,
+        env: BTreeMap::new(),
         grace: GRACE,
     };
     Hook::new(&spec, Means::default()).unwrap()
@@ -63,11 +66,42 @@ async fn fails(hook: &Hook) -> String {
     call(hook).await.unwrap_err().to_string()
 }
 
+#[tokio::test]
+async fn c6_a_command_gets_only_the_environment_that_it_asks_for() {
+    // Cargo has put many variables into the environment of this test.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    let answer = call(&shell("cat > /dev/null; env")).await.unwrap();
+    let text = String::from_utf8(answer.to_vec()).unwrap();
+    let names: Vec<&str> = text
+        .lines()
+        .filter_map(|line| Some(line.split_once('=')?.0))
+        .collect();
+    // The shell adds the last three by itself.
+    let known = [
+        "PATH",
+        "HOME",
+        "LANG",
+        "TZ",
+        "GIVEN",
+        "LANDFORM_CALL",
+        "PWD",
+        "SHLVL",
+        "_",
+    ];
+    let others: Vec<_> = names.iter().filter(|name| !known.contains(name)).collect();
+    assert!(others.is_empty(), "{others:?}");
+    assert!(
+        names.contains(&"GIVEN") && names.contains(&"PATH"),
+        "{names:?}"
+    );
+}
+
 #[test]
 fn exactly_one_hook_that_makes_sense() {
     let spec = |url: Option<&str>, command: Option<Vec<&str>>| HookSpec {
         url: url.map(str::to_owned),
         command: command.map(|words| words.into_iter().map(str::to_owned).collect()),
+        env: BTreeMap::new(),
         grace: GRACE,
     };
     let table = [

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
 
 use super::call::{ANSWER_BYTES, CallError, too_long};
-use super::machine::{Machine, ProcessGroup, Program, Signal};
+use super::machine::{CommandLine, Machine, ProcessGroup, Program, Signal};
 use super::protocol;
 
 /// A command that was killed is gone within this time, unless the system holds it.
@@ -30,7 +30,7 @@ const ERROR_BYTES: usize = 8 << 10;
 
 /// A program with its arguments.
 pub(crate) struct CommandHook {
-    command: Vec<String>,
+    command: CommandLine,
     machine: Arc<dyn Machine>,
 }
 
@@ -42,14 +42,11 @@ struct Ended {
 }
 
 impl CommandHook {
-    pub(crate) fn new(command: &[String], machine: Arc<dyn Machine>) -> Result<Self, String> {
-        if command.first().is_none_or(String::is_empty) {
+    pub(crate) fn new(command: CommandLine, machine: Arc<dyn Machine>) -> Result<Self, String> {
+        if command.words.first().is_none_or(String::is_empty) {
             return Err("hook.command names no program".to_owned());
         }
-        Ok(Self {
-            command: command.to_vec(),
-            machine,
-        })
+        Ok(Self { command, machine })
     }
 
     /// Runs the command. When `give_up` resolves first its process group gets SIGTERM and, when it has not ended
@@ -115,7 +112,7 @@ impl CommandHook {
 
 impl fmt::Display for CommandHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.command.join(" "))
+        f.write_str(&self.command.words.join(" "))
     }
 }
 

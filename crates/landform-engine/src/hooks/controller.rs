@@ -34,6 +34,7 @@ use super::reconciler::{Health, HookReconciler, finalizer};
 use super::spec::{GROUP, KIND, ReconcilerSpec, ReconcilerStatus, reconciler_kind};
 use super::status::{self, Holds, Standing};
 use super::this_machine::ThisMachine;
+use crate::acting::Actor;
 use crate::clock::write_time;
 use crate::context::Context;
 use crate::custom_kinds::CustomKinds;
@@ -82,6 +83,8 @@ struct State {
 /// What is registered for a kind.
 struct Held {
     name: String,
+    /// Who wrote the Reconciler.
+    author: Actor,
     spec: ReconcilerSpec,
     kinds: Kinds,
     health: Arc<Health>,
@@ -167,9 +170,10 @@ impl ReconcilerController {
         }
         self.sweep().await?;
         let kinds = Kinds::discover(&context.client(), spec).await?;
-        let health = match self.held_by(name, spec, &kinds) {
+        let author = context.actor();
+        let health = match self.held_by(name, author, spec, &kinds) {
             Some(health) => health,
-            None => match self.register(name, spec, kinds.clone()).await {
+            None => match self.register(name, author, spec, kinds.clone()).await {
                 Ok(health) => health,
                 Err(problem) => return Ok(Standing::Invalid(problem)),
             },
@@ -227,16 +231,26 @@ impl ReconcilerController {
     }
 
     /// The health of what is registered, if it is just what is asked for.
-    fn held_by(&self, name: &str, spec: &ReconcilerSpec, kinds: &Kinds) -> Option<Arc<Health>> {
+    fn held_by(
+        &self,
+        name: &str,
+        author: &Actor,
+        spec: &ReconcilerSpec,
+        kinds: &Kinds,
+    ) -> Option<Arc<Health>> {
         let state = self.state();
         let held = state.held.get(&spec.of.group_kind())?;
-        let same = held.name == name && held.spec == *spec && held.kinds == *kinds;
+        let same = held.name == name
+            && held.author == *author
+            && held.spec == *spec
+            && held.kinds == *kinds;
         same.then(|| held.health.clone())
     }
 
     async fn register(
         &self,
         name: &str,
+        author: &Actor,
         spec: &ReconcilerSpec,
         kinds: Kinds,
     ) -> Result<Arc<Health>, String> {
@@ -246,12 +260,19 @@ impl ReconcilerController {
             machine: self.machine.clone(),
             dial: self.registry.dial(),
         };
-        let reconciler =
-            HookReconciler::new(name, spec.clone(), kinds.clone(), health.clone(), means)?;
+        let reconciler = HookReconciler::new(
+            name,
+            spec.clone(),
+            kinds.clone(),
+            health.clone(),
+            means,
+            author.clone(),
+        )?;
         self.registry.register(Arc::new(reconciler)).await?;
         tracing::info!(reconciler = name, kind = %spec.of.name(), "a hook reconciles this kind from now on");
         let held = Held {
             name: name.to_owned(),
+            author: author.clone(),
             spec: spec.clone(),
             kinds,
             health: health.clone(),

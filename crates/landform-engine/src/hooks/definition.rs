@@ -31,10 +31,10 @@ pub(crate) fn manifest() -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hooks::spec::{Condition, HookSpec, KindName, RefSpec};
+    use crate::hooks::spec::{AccountName, Condition, HookSpec, KindName, RefSpec};
     use crate::hooks::spec::{ReconcilerSpec, ReconcilerStatus};
     use serde_json::json;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
     fn kind() -> KindName {
@@ -78,17 +78,23 @@ mod tests {
                 kind: text(),
                 group: text(),
                 version: text(),
+                any_namespace: true,
             }],
             owns: vec![kind()],
             hook: HookSpec {
                 url: text(),
                 command: Some(vec!["x".into()]),
+                env: BTreeMap::from([("X".into(), "x".into())]),
                 grace: Duration::from_secs(1),
             },
             timeout: Duration::from_secs(1),
             concurrency: 1,
             finalize: true,
             order: crate::Order::Related,
+            service_account: Some(AccountName {
+                namespace: "x".into(),
+                name: "x".into(),
+            }),
         };
         let status = ReconcilerStatus {
             observed_generation: Some(1),
@@ -104,6 +110,8 @@ mod tests {
         };
         let mut of_types = BTreeSet::new();
         fields(&json!({"spec": spec, "status": status}), "", &mut of_types);
+        // Its names are the variables'.
+        of_types.remove(".spec.hook.env.X");
         let manifest = manifest().unwrap();
         let schema = &manifest["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let mut of_schema = BTreeSet::new();

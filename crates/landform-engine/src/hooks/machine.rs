@@ -4,6 +4,7 @@
 //! production: what a call does in which order (`command.rs`), and that nothing is called before what a former process
 //! has left behind is gone (`controller.rs`). The real one is in `this_machine.rs`.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::process::ExitStatus;
 
@@ -33,13 +34,22 @@ pub trait Machine: Send + Sync + 'static {
     ///
     /// # Errors
     /// When it can't be started.
-    fn start(&self, command: &[String], call: &Mark) -> io::Result<Program>;
+    fn start(&self, command: &CommandLine, call: &Mark) -> io::Result<Program>;
 
     /// Kills all that has a call's mark, also outside of its process group, and waits until it is gone.
     ///
     /// # Errors
     /// When some of it can't be killed.
     fn kill_marked<'a>(&'a self, call: &'a Mark) -> BoxFuture<'a, io::Result<()>>;
+}
+
+/// What is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The program with its arguments.
+    pub words: Vec<String>,
+    /// Its variables, besides those that all programs get.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// A program that was started.

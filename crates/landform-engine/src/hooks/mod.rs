@@ -19,6 +19,7 @@ mod http_hook;
 mod kinds;
 mod letting_go;
 mod machine;
+mod permits;
 mod protocol;
 mod reconciler;
 mod references;
@@ -33,7 +34,7 @@ pub use decide::{ANNOTATION_LAST_APPLIED, LABEL_OWNER};
 pub use definition::{DEFINITION, install};
 pub(crate) use http_hook::client;
 pub use landform_process::Mark;
-pub use machine::{Machine, ProcessGroup, Program, Signal};
+pub use machine::{CommandLine, Machine, ProcessGroup, Program, Signal};
 pub use reconciler::FINALIZER_PREFIX;
 pub use spec::{
     Condition, HookSpec, KindName, ReconcilerSpec, ReconcilerStatus, RefSpec, reconciler_kind,

@@ -27,7 +27,9 @@ pub(crate) fn request(context: &Context, states: &[RefState], owned: &[Value]) -
 }
 
 fn reference(referred: &Referred, state: &RefState) -> Value {
-    let Referred { reference, object } = referred;
+    let Referred {
+        reference, object, ..
+    } = referred;
     // The object knows whether its kind has namespaces.
     let namespace = match object {
         Some(object) => object.metadata.namespace.as_deref(),

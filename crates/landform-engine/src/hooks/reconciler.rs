@@ -21,9 +21,11 @@ use super::call::{CallError, Hook, Limits, Means};
 use super::children;
 use super::decide::{self, Child, OwnedKind, Owner, Scope};
 use super::kinds::{Kinds, Served};
+use super::permits::Permits;
 use super::protocol::{self, Answer};
 use super::references::{self, RefPath};
 use super::spec::ReconcilerSpec;
+use crate::acting::Actor;
 use crate::context::Context;
 use crate::errors::ErrorPlace;
 use crate::reconciler::{Failure, Order, Outcome, PATIENCE, Reconciler, Ref, Related};
@@ -80,6 +82,7 @@ pub(crate) struct HookReconciler {
     refs: Vec<RefPath>,
     hook: Hook,
     health: Arc<Health>,
+    permits: Permits,
 }
 
 impl HookReconciler {
@@ -93,6 +96,7 @@ impl HookReconciler {
         kinds: Kinds,
         health: Arc<Health>,
         means: Means,
+        author: Actor,
     ) -> Result<Self, String> {
         let refs = references::compile(&spec)
             .map_err(|(path, error)| format!("the path {path:?} can't be read {error}"))?;
@@ -100,6 +104,7 @@ impl HookReconciler {
         let names = spec.owns.iter().map(super::spec::KindName::name);
         let owned = names.filter_map(|name| Some((name.clone(), kinds.get(&name)?.clone())));
         Ok(Self {
+            permits: Permits::new(name, author, &spec, &kinds),
             finalizer: finalizer(name),
             owned: owned.collect(),
             spec,
@@ -117,6 +122,7 @@ impl HookReconciler {
                 return Ok(Outcome::Done);
             }
         }
+        self.permits.check(context, &self.refs).await?;
         let owner = self.owner(context);
         let client = context.client();
         let known = children::list(&client, &self.owned, &owner).await?;
@@ -214,6 +220,7 @@ impl HookReconciler {
         let client = context.client();
         known.extend(children::find(&client, &self.kinds, &wanted, &known).await?);
         let decision = decide::decide(owner, &wanted, &known);
+        let client = context.acting_as(self.permits.writes_children(context))?;
         let mut problems = decision.problems;
         for action in &decision.actions {
             if context.is_cancelled() {
@@ -309,7 +316,7 @@ impl Reconciler for HookReconciler {
     }
 
     fn refs(&self, object: &DynamicObject) -> Vec<Ref> {
-        references::find(&self.refs, object)
+        references::find(&self.refs, object).refs
     }
 
     fn related(&self) -> Vec<Related> {

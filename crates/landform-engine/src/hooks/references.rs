@@ -12,8 +12,19 @@ use crate::reconciler::Ref;
 /// A path, and the kind of what it names.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RefPath {
+    text: String,
     path: JsonPath,
     target: GroupVersionKind,
+    any_namespace: bool,
+}
+
+/// The objects that an object names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Found {
+    /// Each once, in the order of the paths.
+    pub(crate) refs: Vec<Ref>,
+    /// Those in other namespaces, where the path doesn't allow it, with the path.
+    pub(crate) strays: Vec<(String, Ref)>,
 }
 
 /// Compiles the paths of a Reconciler.
@@ -24,19 +35,24 @@ pub(crate) fn compile(spec: &ReconcilerSpec) -> Result<Vec<RefPath>, (String, Js
     let compiled = spec.refs.iter().map(|entry| {
         let path = JsonPath::parse(&entry.path).map_err(|error| (entry.path.clone(), error))?;
         let target = entry.target(&spec.of);
-        Ok(RefPath { path, target })
+        Ok(RefPath {
+            text: entry.path.clone(),
+            path,
+            target,
+            any_namespace: entry.any_namespace,
+        })
     });
     compiled.collect()
 }
 
-/// The objects that an object names, each once, in the order of the paths. Values that name nothing
-/// (empty, or no names at all) are passed over: the hook sees the object and can complain.
-pub(crate) fn find(paths: &[RefPath], object: &DynamicObject) -> Vec<Ref> {
+/// The objects that an object names. Values that name nothing (empty, or no names at all) are passed over: the hook
+/// sees the object and can complain.
+pub(crate) fn find(paths: &[RefPath], object: &DynamicObject) -> Found {
     let Ok(value) = serde_json::to_value(object) else {
-        return Vec::new();
+        return Found::default();
     };
     let namespace = object.metadata.namespace.as_deref();
-    let mut found: Vec<Ref> = Vec::new();
+    let mut found = Found::default();
     for path in paths {
         for value in path.path.find(&value) {
             // A path may lead to the list itself or, with [*], to its items.
@@ -47,8 +63,11 @@ pub(crate) fn find(paths: &[RefPath], object: &DynamicObject) -> Vec<Ref> {
                 .iter()
                 .filter_map(|item| named(item, &path.target, namespace));
             for reference in named {
-                if !found.contains(&reference) {
-                    found.push(reference);
+                let elsewhere = namespace.is_some() && reference.namespace.as_deref() != namespace;
+                if elsewhere && !path.any_namespace {
+                    found.strays.push((path.text.clone(), reference));
+                } else if !found.refs.contains(&reference) {
+                    found.refs.push(reference);
                 }
             }
         }
@@ -91,7 +110,7 @@ mod tests {
         .unwrap();
         let object = json!({"metadata": {"name": "a", "namespace": "shop"}, "spec": spec});
         let object: DynamicObject = serde_json::from_value(object).unwrap();
-        let found = find(&compile(&reconciler).unwrap(), &object);
+        let found = find(&compile(&reconciler).unwrap(), &object).refs;
         let found = found.iter().map(|found| {
             let namespace = found.namespace.as_deref().unwrap_or("-");
             let kind = &found.kind;

@@ -1,5 +1,6 @@
 //! The kind `Reconciler` as Rust types; `definition.yaml` is its schema.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use landform_api::{GroupKind, GroupVersionKind};
@@ -53,6 +54,19 @@ pub struct ReconcilerSpec {
     /// Among whom deletes and renames of the kind go first.
     #[serde(default)]
     pub order: Order,
+    /// With whose rights children are written, in place of those of an object's writer (C6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<AccountName>,
+}
+
+/// A service account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccountName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// A kind in one version.
@@ -83,6 +97,9 @@ pub struct RefSpec {
     /// The version of what is named; that of `for` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Whether objects in a namespace may name objects in others (C6).
+    #[serde(default)]
+    pub any_namespace: bool,
 }
 
 /// Who is called: one of the two.
@@ -95,6 +112,9 @@ pub struct HookSpec {
     /// A program with its arguments, which reads the request from stdin and answers on stdout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
+    /// Variables for the command, besides PATH, HOME, LANG and TZ.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
     /// How long a call that is given up may still take: a URL to answer, a command to end after SIGTERM.
     #[serde(default = "default_grace", with = "as_text")]
     pub grace: Duration,

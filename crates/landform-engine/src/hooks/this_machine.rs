@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use landform_process::{CALL, Group, Handle, Identity, Mark};
+use landform_process::{CALL, Group, Handle, Identity, Mark, environment};
 use rustix::process::{Pid, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 
 use super::calls::{self, Calls};
-use super::machine::{Machine, ProcessGroup, Program, Signal};
+use super::machine::{CommandLine, Machine, ProcessGroup, Program, Signal};
 
 /// This machine.
 #[derive(Default)]
@@ -59,13 +59,16 @@ impl Machine for ThisMachine {
         }
     }
 
-    fn start(&self, command: &[String], call: &Mark) -> io::Result<Program> {
+    fn start(&self, command: &CommandLine, call: &Mark) -> io::Result<Program> {
         let (program, arguments) = command
+            .words
             .split_first()
             .ok_or_else(|| io::Error::other("no program is named"))?;
         let starting = self.calls.as_ref().map(Calls::starting).transpose()?;
         let mut child = Command::new(program)
             .args(arguments)
+            .env_clear()
+            .envs(environment(&command.environment))
             .env(CALL, call.text())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -125,7 +125,7 @@ impl Act<'_> {
             let unowned = facts.owner.is_none();
             let unnoted = facts.owner.as_ref() == Some(&me.title) && facts.owner_uid.is_none();
             if !facts.marked && (unowned || unnoted) {
-                let client = self.context.client();
+                let client = self.context.acting()?;
                 write::move_to(&client, &facts.name, facts.owner.as_deref(), Some(&me)).await?;
             }
         }
@@ -166,7 +166,7 @@ impl Act<'_> {
                 Ok(())
             }
             Action::DeleteDefinitions(names) => {
-                let api = objects::definitions(&client);
+                let api = objects::definitions(&self.context.acting()?);
                 for name in names {
                     if let Some(found) = api.get_opt(name).await? {
                         objects::delete(&api, &found.metadata).await?;
@@ -190,7 +190,7 @@ impl Act<'_> {
                 title: title.clone(),
                 uid: None,
             });
-            let client = self.context.client();
+            let client = self.context.acting()?;
             write::move_to(&client, &definition.name, Some(&own), heir.as_ref()).await?;
         }
         Ok(())
@@ -248,7 +248,7 @@ impl Act<'_> {
             "spec": version,
         });
         let api = objects::versions(&self.context.client(), namespace);
-        objects::create(&api, object).await?;
+        objects::create_for(self.context, &api, object).await?;
         Ok(())
     }
 }

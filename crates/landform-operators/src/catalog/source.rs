@@ -121,7 +121,8 @@ impl Source {
                 reading.await.map_err(|error| error.to_string())?
             }
             Self::ConfigMap { namespace, name } => {
-                let api: Api<ConfigMap> = Api::namespaced(context.client(), namespace);
+                let client = context.acting().map_err(|failure| failure.to_string())?;
+                let api: Api<ConfigMap> = Api::namespaced(client, namespace);
                 let found = api.get_opt(name).await.map_err(|error| error.to_string())?;
                 let found = found.ok_or_else(|| {
                     format!("there is no ConfigMap {name} in namespace {namespace}")

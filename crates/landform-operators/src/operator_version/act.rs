@@ -170,13 +170,13 @@ impl Act<'_> {
             Action::Reassert(_) => self.reassert().await,
             Action::AddOwner(place) => {
                 let found = &self.world.resources[*place];
-                let api = objects::at(&self.context.client(), &found.place, self.namespace());
+                let api = objects::at(&self.context.acting()?, &found.place, self.namespace());
                 let name = found.metadata.name.as_deref().unwrap_or_default();
                 adoption::add_owner(&api, name, &self.me()).await.map(drop)
             }
             Action::Adopt(place, from) => {
                 let found = &self.world.resources[*place];
-                let api = objects::at(&self.context.client(), &found.place, self.namespace());
+                let api = objects::at(&self.context.acting()?, &found.place, self.namespace());
                 let name = found.metadata.name.as_deref().unwrap_or_default();
                 let family = self
                     .world
@@ -190,7 +190,7 @@ impl Act<'_> {
             }
             Action::DeleteResource(place) => {
                 let found = &self.world.resources[*place];
-                let api = objects::at(&self.context.client(), &found.place, self.namespace());
+                let api = objects::at(&self.context.acting()?, &found.place, self.namespace());
                 let name = found.metadata.name.as_deref().unwrap_or_default();
                 // What others own as well is theirs from now on.
                 if adoption::disown(&api, name, self.me().uid).await? {
@@ -236,7 +236,7 @@ impl Act<'_> {
         let package = &self.world.version.spec.package;
         let version = &self.world.observed.me.version;
         let owner = self.definition_owner();
-        let client = self.context.client();
+        let client = self.context.acting()?;
         write::write(&client, definition, package, version, &owner).await
     }
 
@@ -267,7 +267,8 @@ impl Act<'_> {
                 title: format!("AppType/{namespace}/{name}"),
                 uid: known.map(|(_, facts)| facts.uid.clone()),
             };
-            write::write(&client, &definition, package, &bundle.version, &owner).await?;
+            let acting = self.context.acting()?;
+            write::write(&acting, &definition, package, &bundle.version, &owner).await?;
         }
         if known.is_some() {
             return Ok(());
@@ -284,7 +285,8 @@ impl Act<'_> {
             },
             "spec": spec,
         });
-        objects::create(&objects::app_types(&client, namespace), app_type).await?;
+        let api = objects::app_types(&client, namespace);
+        objects::create_for(self.context, &api, app_type).await?;
         let message = format!(
             "O11: {} needs {}",
             self.me().name,
@@ -307,6 +309,7 @@ impl Act<'_> {
         if let Some(found) = &self.world.execution {
             let mut wanted = found.clone();
             wanted.data["spec"] = spec;
+            self.context.inherit(&mut wanted.metadata);
             let name = found.metadata.name.as_deref().unwrap_or_default();
             api.replace(name, &kube::api::PostParams::default(), &wanted)
                 .await?;
@@ -321,7 +324,7 @@ impl Act<'_> {
             },
             "spec": spec,
         });
-        match objects::create(&api, execution).await? {
+        match objects::create_for(self.context, &api, execution).await? {
             Some(_) => Ok(()),
             None => Err(Failure::Conflict(
                 "its execution was created just now".into(),

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use landform_engine::hooks::{Machine, Mark, ProcessGroup, Program, Signal};
+use landform_engine::hooks::{CommandLine, Machine, Mark, ProcessGroup, Program, Signal};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -323,7 +323,7 @@ impl Machine for Owner {
         }
     }
 
-    fn start(&self, _: &[String], mark: &Mark) -> io::Result<Program> {
+    fn start(&self, _: &CommandLine, mark: &Mark) -> io::Result<Program> {
         let processes = self.processes(mark);
         let processes = processes.ok_or_else(|| io::Error::other("no such call"))?;
         let ((stdin, their_stdin), (stdout, their_stdout), (stderr, their_stderr)) =

@@ -6,11 +6,11 @@ use clap::Args;
 use kube::Client;
 use landform_api::{catalog, landscaper, project};
 use landform_controllers::landscape::{self, Blueprints};
-use landform_deployers::DeployItems;
 use landform_deployers::command::CommandDeployer;
 use landform_deployers::manifest::ManifestDeployer;
 use landform_deployers::mock::Mock;
 use landform_deployers::process::{ApiAddress, ProcessDeployer};
+use landform_deployers::{DeployItems, Deployer, Limited};
 use landform_engine::{Engine, definitions, hooks};
 use landform_operators::Operators;
 use landform_project::Projects;
@@ -30,8 +30,85 @@ pub(crate) struct ControllerArgs {
     #[arg(long, value_name = "DIR")]
     projects: Option<PathBuf>,
     /// Deploy nothing in this process: deploy items are left to deployers elsewhere.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "deployer")]
     without_deployers: bool,
+    /// Deploy only items of this type, and only in these namespaces if some are named; may be given several times. Types
+    /// are manifest, process, command and mock [default: all types in all namespaces].
+    #[arg(long, value_name = "TYPE[=NAMESPACE,…]")]
+    deployer: Vec<Serves>,
+}
+
+/// A type of deploy items that is served, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Serves {
+    kind: DeployerKind,
+    /// None: everywhere.
+    namespaces: Option<Vec<String>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeployerKind {
+    Mock,
+    Manifest,
+    Process,
+    Command,
+}
+
+impl std::str::FromStr for Serves {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, namespaces) = match text.split_once('=') {
+            Some((kind, namespaces)) => (kind, Some(namespaces)),
+            None => (text, None),
+        };
+        let kind = match kind {
+            "mock" => DeployerKind::Mock,
+            "manifest" => DeployerKind::Manifest,
+            "process" => DeployerKind::Process,
+            "command" => DeployerKind::Command,
+            other => {
+                return Err(format!(
+                    "there is no deployer {other:?}; there are manifest, process, command and mock"
+                ));
+            }
+        };
+        let namespaces = namespaces.map(|names| -> Result<Vec<String>, String> {
+            let names = names.split(',').map(|name| match name.trim() {
+                "" => Err(format!("{text}: a namespace is empty")),
+                name => Ok(name.to_owned()),
+            });
+            names.collect()
+        });
+        Ok(Self {
+            kind,
+            namespaces: namespaces.transpose()?,
+        })
+    }
+}
+
+/// Adds a deployer as far as it is to serve.
+fn serving(
+    items: DeployItems,
+    serves: &[Serves],
+    kind: DeployerKind,
+    deployer: impl Deployer,
+) -> DeployItems {
+    if serves.is_empty() {
+        return items.with(deployer);
+    }
+    let mut named = serves
+        .iter()
+        .filter(|serves| serves.kind == kind)
+        .peekable();
+    if named.peek().is_none() {
+        return items;
+    }
+    let namespaces: Option<Vec<_>> = named.map(|serves| serves.namespaces.clone()).collect();
+    match namespaces {
+        None => items.with(deployer),
+        Some(namespaces) => items.with(Limited::new(deployer, namespaces.into_iter().flatten())),
+    }
 }
 
 impl ControllerArgs {
@@ -51,8 +128,18 @@ impl ControllerArgs {
             catalogs: directory.clone(),
             projects: directory,
             without_deployers: false,
+            deployer: Vec::new(),
         }
     }
+}
+
+/// Whether an API notes who wrote an object (C6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writers {
+    /// Landform's own API does.
+    Noted,
+    /// Another one doesn't.
+    Unknown,
 }
 
 /// Makes sure that the API knows all kinds of Landform.
@@ -70,6 +157,7 @@ pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
 /// with access of their own reach the API by its address.
 pub(crate) fn start(
     client: Client,
+    writers: Writers,
     registry: prometheus::Registry,
     data_dir: &Path,
     api: ApiAddress,
@@ -78,15 +166,26 @@ pub(crate) fn start(
     let (installations, executions) = landscape::reconcilers(Blueprints::new(args.blueprints));
     let mut items = DeployItems::new();
     if !args.without_deployers {
-        items = items
-            .with(Mock)
-            .with(ManifestDeployer::new())
-            .with(ProcessDeployer::new(data_dir).with_api(api))
-            .with(CommandDeployer::new(data_dir));
+        let serves = &args.deployer;
+        let process = ProcessDeployer::new(data_dir).with_api(api);
+        let command = CommandDeployer::new(data_dir);
+        items = serving(items, serves, DeployerKind::Mock, Mock);
+        items = serving(
+            items,
+            serves,
+            DeployerKind::Manifest,
+            ManifestDeployer::new(),
+        );
+        items = serving(items, serves, DeployerKind::Process, process);
+        items = serving(items, serves, DeployerKind::Command, command);
     }
     let wake = items.wake();
     let projects = Projects::new(args.projects);
-    let builder = Engine::builder(client)
+    let builder = match writers {
+        Writers::Noted => Engine::builder(client).writers_noted(),
+        Writers::Unknown => Engine::builder(client),
+    };
+    let builder = builder
         .metrics(registry)
         .hooks_recorded_in(data_dir.join("hooks"))
         .reconciler(installations)
@@ -99,4 +198,28 @@ pub(crate) fn start(
     wake.connect(&engine);
     projects.connect(&engine);
     Ok((engine, operators))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c6_deployers_are_named_with_their_namespaces() {
+        let read = |text: &str| text.parse::<Serves>();
+        assert_eq!(
+            read("manifest"),
+            Ok(Serves {
+                kind: DeployerKind::Manifest,
+                namespaces: None
+            })
+        );
+        assert_eq!(
+            read("process=a, b").map(|serves| serves.namespaces),
+            Ok(Some(vec!["a".to_owned(), "b".to_owned()]))
+        );
+        for wrong in ["helm", "", "process=", "process=a,,b", "=a"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

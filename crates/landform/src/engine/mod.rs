@@ -21,6 +21,7 @@ use landform_plan::Plans;
 use landform_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
+use controllers::Writers;
 pub(crate) use controllers::{ControllerArgs, install_kinds};
 
 use crate::logging::{self, LogFormat};
@@ -65,6 +66,7 @@ pub(crate) fn start_in_process(
     server.mount("logs", Arc::new(LogsView::new(client.clone(), data_dir)));
     let (engine, operators) = controllers::start(
         client.clone(),
+        Writers::Noted,
         server.metrics_registry(),
         data_dir,
         api,
@@ -110,8 +112,14 @@ async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     let registry = prometheus::Registry::new();
     install_kinds(&client).await?;
     let data_dir = data_dir::resolve(args.data_dir)?;
-    let (engine, _) =
-        controllers::start(client, registry.clone(), &data_dir, api, args.controllers)?;
+    let (engine, _) = controllers::start(
+        client,
+        Writers::Unknown,
+        registry.clone(),
+        &data_dir,
+        api,
+        args.controllers,
+    )?;
     let (address, listening) = listener::listen(args.listen, engine.clone(), registry).await?;
     println!("landform engine ready: http://{address}/engine http://{address}/metrics");
     tokio::select! {

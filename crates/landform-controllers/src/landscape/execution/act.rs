@@ -184,6 +184,7 @@ impl<'a> Act<'a> {
         if let Some((found, item)) = self.world.items.get(&template.name) {
             let mut wanted = found.clone();
             wanted.data["spec"] = spec;
+            self.context.inherit(&mut wanted.metadata);
             let labels = wanted.metadata.labels.get_or_insert_default();
             labels.extend(template.labels.clone());
             let annotations = wanted.metadata.annotations.get_or_insert_default();
@@ -213,7 +214,7 @@ impl<'a> Act<'a> {
             "ownerReferences": owner("Execution", &self.world.metadata),
         });
         let created = objects
-            .create("DeployItem", metadata, json!({"spec": spec}))
+            .create_part(self.context, "DeployItem", metadata, json!({"spec": spec}))
             .await?;
         created.ok_or_else(|| {
             // It was not there a moment ago: somebody else made it, and the next run will see.

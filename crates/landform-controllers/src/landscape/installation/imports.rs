@@ -12,7 +12,7 @@ use landform_api::landscaper::installation::{
 use landform_api::landscaper::names;
 use landform_api::landscaper::report::ObjectName;
 use landform_decide::installation::{Import, Present};
-use landform_engine::{Context, Ref};
+use landform_engine::{Actor, Context, Failure, Ref};
 use serde_json::Value;
 
 use crate::landscape::content;
@@ -139,6 +139,29 @@ pub(super) struct Importer<'a> {
     pub(super) name: &'a str,
     pub(super) parent: Option<&'a str>,
     pub(super) recorded: &'a InstallationStatus,
+    /// What of the Secrets and ConfigMaps that it names may not be read for it (C6), and why.
+    pub(super) denied: BTreeMap<(String, String), String>,
+}
+
+/// Which of the Secrets and ConfigMaps that an installation refers to may not be read for it (C6), and why.
+pub(super) async fn denied(
+    context: &Context,
+) -> Result<BTreeMap<(String, String), String>, Failure> {
+    let mut denied = BTreeMap::new();
+    if *context.actor() == Actor::Engine {
+        return Ok(denied);
+    }
+    for found in context.refs() {
+        let kind = &found.reference.kind;
+        if kind.group.is_empty()
+            && found.object.is_some()
+            && let Some(missing) = context.missing([found.right()]).await?
+        {
+            let key = (kind.kind.clone(), found.reference.name.clone());
+            denied.insert(key, missing.to_string());
+        }
+    }
+    Ok(denied)
 }
 
 impl Importer<'_> {
@@ -284,7 +307,11 @@ impl Importer<'_> {
     ) -> Resolved {
         let found = self.object(kind, &reference.name);
         let elsewhere = !reference.namespace.is_empty() && reference.namespace != self.namespace;
-        let found = found.filter(|_| !elsewhere);
+        let denied = self
+            .denied
+            .get(&(kind.to_owned(), reference.name.clone()))
+            .filter(|_| !elsewhere);
+        let found = found.filter(|_| !elsewhere && denied.is_none());
         let value = found.and_then(|found| content::of_key(found, &reference.key));
         let mut object = self.name_of(kind, &reference.name);
         if elsewhere {
@@ -293,6 +320,8 @@ impl Importer<'_> {
                 "{} (only the installation's own namespace is allowed)",
                 object.name
             );
+        } else if let Some(denied) = denied {
+            object.name = format!("{} ({denied}; then reconcile)", object.name);
         } else if found.is_some() && value.is_none() {
             object.name = format!("{} (it has no key {:?})", object.name, reference.key);
         }

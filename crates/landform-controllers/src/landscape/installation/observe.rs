@@ -53,6 +53,7 @@ impl World {
             name: &own,
             parent: parent.as_deref(),
             recorded: status,
+            denied: imports::denied(context).await?,
         };
         let imports = importer.resolve(&spec);
         let children = children(&objects, index, metadata, status).await?;

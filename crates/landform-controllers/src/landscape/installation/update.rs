@@ -229,9 +229,12 @@ impl Update<'_> {
                     metadata["annotations"] =
                         json!({keys::OPERATION: Operation::ForceReconcile.as_str()});
                 }
-                let created = world
-                    .objects
-                    .create("Execution", metadata, json!({"spec": spec}));
+                let created = world.objects.create_part(
+                    self.context,
+                    "Execution",
+                    metadata,
+                    json!({"spec": spec}),
+                );
                 if created.await?.is_none() {
                     let message = format!(
                         "the Execution {} exists and is not this installation's: delete it, or give the installation another name",
@@ -261,6 +264,7 @@ impl Update<'_> {
         }
         let mut wanted = found.clone();
         wanted.data["spec"] = spec;
+        self.context.inherit(&mut wanted.metadata);
         let parent = found.labels().get(keys::ENCOMPASSED_BY);
         if kind == "Installation" && parent.is_none_or(|parent| parent != self.world.name()) {
             // This one has another name than before; what is nested in it looks for its imports by that.
@@ -335,9 +339,12 @@ impl Update<'_> {
             "annotations": annotations,
             "ownerReferences": owner("Installation", &world.metadata),
         });
-        let created = world
-            .objects
-            .create("Installation", metadata, json!({"spec": spec}));
+        let created = world.objects.create_part(
+            self.context,
+            "Installation",
+            metadata,
+            json!({"spec": spec}),
+        );
         if created.await?.is_none() {
             // Made by a run that did not come to its end, and not in the index yet: the next run sees it.
             return Err(

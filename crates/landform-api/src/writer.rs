@@ -1,0 +1,115 @@
+//! Who wrote an object, and who may act for it (C6).
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(doc)]
+use crate::keys::ANNOTATION_WRITER;
+
+/// The group that may do everything, whatever the rules say.
+pub const MASTERS: &str = "system:masters";
+/// The group of all callers that have credentials.
+pub const AUTHENTICATED: &str = "system:authenticated";
+/// What the user names of service accounts begin with.
+pub const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+/// The group of all service accounts; with a colon and a namespace, of those in it.
+pub const ACCOUNTS: &str = "system:serviceaccounts";
+
+/// Who last changed an object's content, as the API server notes it in [`ANNOTATION_WRITER`].
+///
+/// An object without a note was written by a member of [`MASTERS`] or by Landform itself, which both may do everything.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Writer {
+    /// The user's name.
+    pub user: String,
+    /// The user's groups, but for [`AUTHENTICATED`], which every writer is in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+}
+
+impl Writer {
+    /// The writer with this name and groups; none when the groups may do everything.
+    #[must_use]
+    pub fn of(user: &str, groups: &[String]) -> Option<Self> {
+        if groups.iter().any(|group| group == MASTERS) {
+            return None;
+        }
+        let counts = |group: &&String| *group != AUTHENTICATED;
+        Some(Self {
+            user: user.to_owned(),
+            groups: groups.iter().filter(counts).cloned().collect(),
+        })
+    }
+
+    /// A service account.
+    #[must_use]
+    pub fn account(namespace: &str, name: &str) -> Self {
+        Self {
+            user: format!("{ACCOUNT_PREFIX}{namespace}:{name}"),
+            groups: vec![ACCOUNTS.to_owned(), format!("{ACCOUNTS}:{namespace}")],
+        }
+    }
+
+    /// The writer that a note names. A note that can't be read, which the server never writes, is of a writer that may
+    /// do nothing.
+    #[must_use]
+    pub fn read(note: &str) -> Self {
+        serde_json::from_str(note).unwrap_or_else(|_| Self {
+            user: "system:unknown".to_owned(),
+            groups: Vec::new(),
+        })
+    }
+
+    /// The note that names this writer.
+    #[must_use]
+    pub fn note(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// All groups, [`AUTHENTICATED`] among them.
+    #[must_use]
+    pub fn all_groups(&self) -> Vec<String> {
+        let mut groups = self.groups.clone();
+        groups.push(AUTHENTICATED.to_owned());
+        groups
+    }
+}
+
+/// In the extensions of a request that a part of the server makes: what is written is the work of this writer, because
+/// it is made for an object that the writer wrote. Requests from outside of the process have no extensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnBehalf(pub Writer);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn c6_a_note_leads_back_to_its_writer() {
+        let jane = Writer::of("jäne \"q\"", &groups(&["dev", AUTHENTICATED])).unwrap();
+        assert_eq!(jane.groups, ["dev"]);
+        assert_eq!(Writer::read(&jane.note()), jane);
+        assert_eq!(jane.all_groups(), ["dev", AUTHENTICATED]);
+        let account = Writer::account("shop", "web");
+        assert_eq!(account.user, "system:serviceaccount:shop:web");
+        assert_eq!(Writer::read(&account.note()), account);
+    }
+
+    #[test]
+    fn c6_who_may_do_everything_is_not_noted() {
+        assert_eq!(Writer::of("root", &groups(&["dev", MASTERS])), None);
+        assert!(Writer::of("root", &groups(&["dev"])).is_some());
+    }
+
+    #[test]
+    fn c6_a_note_that_cant_be_read_is_of_a_writer_without_rights() {
+        for note in ["", "{}", "jane", "{\"user\": 1}"] {
+            let writer = Writer::read(note);
+            assert_eq!(writer.user, "system:unknown", "{note}");
+            assert!(writer.groups.is_empty());
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a hook may see and write (C6).
+//!
+//! A hook is called by two people: who wrote the Reconciler decides what is done, who wrote the object decides with what. So
+//! both must have the rights: the author of the Reconciler to everything that it may see and write of its kinds, the
+//! writer of the object to what that refers to and to the children that are made for it. A Reconciler that names a
+//! service account has children written with that account's rights instead of the object's writer's.
+
+use landform_api::writer::Writer;
+use landform_process::User;
+
+use super::kinds::Kinds;
+use super::references::{self, RefPath};
+use super::spec::{KindName, ReconcilerSpec};
+use crate::acting::{Actor, Right};
+use crate::context::Context;
+use crate::reconciler::Failure;
+
+/// What the objects of a kind are told apart by: who wrote its Reconciler, and what that asks for.
+pub(crate) struct Permits {
+    reconciler: String,
+    author: Actor,
+    /// What the author must be allowed.
+    needed: Vec<Right>,
+    /// Who writes children, if not the actor of their owner.
+    account: Option<Actor>,
+}
+
+impl Permits {
+    pub(crate) fn new(name: &str, author: Actor, spec: &ReconcilerSpec, kinds: &Kinds) -> Self {
+        let account = spec.service_account.as_ref();
+        let account = account.map(|account| Writer::account(&account.namespace, &account.name));
+        Self {
+            reconciler: name.to_owned(),
+            author,
+            needed: needed(spec, kinds),
+            account: account.map(Actor::User),
+        }
+    }
+
+    /// Who writes children.
+    pub(crate) fn writes_children<'a>(&'a self, context: &'a Context) -> &'a Actor {
+        self.account.as_ref().unwrap_or_else(|| context.actor())
+    }
+
+    /// Whether the hook may be called for an object.
+    ///
+    /// # Errors
+    /// What is missing, and who could grant it.
+    pub(crate) async fn check(&self, context: &Context, paths: &[RefPath]) -> Result<(), Failure> {
+        let strays = references::find(paths, context.object()).strays;
+        if !strays.is_empty() {
+            let strays = strays.iter().map(|(path, found)| {
+                let namespace = found.namespace.as_deref().unwrap_or_default();
+                format!(
+                    "{path} names {} {namespace}/{}",
+                    found.kind.kind, found.name
+                )
+            });
+            return Err(Failure::Invalid(format!(
+                "references stay in the object's namespace unless the Reconciler {} says anyNamespace: true for their \
+                 path: {}",
+                self.reconciler,
+                strays.collect::<Vec<_>>().join("; ")
+            )));
+        }
+        let author = context
+            .missing_of(&self.author, self.needed.clone())
+            .await?;
+        if let Some(denied) = author {
+            let written = format!("the Reconciler {}", self.reconciler);
+            return Err(denied.of(&written).into());
+        }
+        let seen = context.refs().iter().filter(|found| found.object.is_some());
+        let seen: Vec<Right> = seen.map(crate::Referred::right).collect();
+        match context.missing(seen).await? {
+            Some(denied) => Err(denied.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn needed(spec: &ReconcilerSpec, kinds: &Kinds) -> Vec<Right> {
+    let rights = |kind: &landform_api::GroupVersionKind, verbs: &[&str]| -> Vec<Right> {
+        let Some(served) = kinds.get(kind) else {
+            return Vec::new();
+        };
+        let right = |verb: &&str| Right::new(verb, &kind.group, &served.resource.plural, "", "");
+        verbs.iter().map(right).collect()
+    };
+    let mut needed = rights(&spec.of.name(), &["get", "list", "watch"]);
+    for entry in &spec.refs {
+        needed.extend(rights(&entry.target(&spec.of), &["get"]));
+    }
+    for owned in spec.owns.iter().map(KindName::name) {
+        needed.extend(rights(
+            &owned,
+            &["get", "list", "create", "patch", "delete"],
+        ));
+    }
+    if spec.hook.command.is_some() {
+        needed.push(Right::run("", &User::current().name));
+    }
+    if let Some(account) = &spec.service_account {
+        needed.push(Right::impersonate(&account.namespace, &account.name));
+    }
+    needed
+}
