@@ -66,6 +66,7 @@ pub(crate) struct StoredMetadata {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Reference {
+    pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) uid: String,
@@ -259,7 +260,7 @@ fn has_owners(record: &Record) -> bool {
 }
 
 /// What can't be read has no uid.
-fn stored(record: &Record) -> Stored {
+pub(crate) fn stored(record: &Record) -> Stored {
     serde_json::from_slice(&record.value).unwrap_or_default()
 }
 
