@@ -247,7 +247,7 @@ impl ApiServer {
             .store
             .get(&key)
             .await?
-            .ok_or_else(|| ApiError::not_found("", "namespaces", &place.namespace))?;
+            .ok_or_else(|| ApiError::no_such_namespace(&place.namespace))?;
         // The mark is near the front of the stored form and nowhere else in a namespace without one.
         let marked = memchr::memmem::find(&record.value, b"\"deletionTimestamp\"").is_some();
         if marked && meta::is_marked(&decoded(&record)?) {
