@@ -1,11 +1,14 @@
 //! What an object owns, exactly at the moment of the question.
 //!
-//! No object lists its dependents, and no index of them is kept: it would cost every write something for questions that are
-//! rare. So everything that the object may own is searched for its uid, also what isn't served now.
+//! No object lists its dependents: the index of uids leads to them ([`crate::uids`]), also to what isn't served now.
 //! `GET /apis/landform.dev/v1alpha1/uids/UID/dependents` is the question for clients; the garbage collector asks it before
-//! it lets an owner go whose dependents should stay (G13): what its watches haven't shown yet would be lost.
+//! it lets an owner go (G7, G13): what its watches haven't shown yet would be lost, or left behind for a moment.
 
-use landform_store::{RangeQuery, Record};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use landform_graph::owners::Uid;
+use landform_store::{Bucket, Key, Record};
 use serde_json::{Value, json};
 
 use crate::error::Result;
@@ -26,37 +29,53 @@ pub(crate) struct Owner<'a> {
 impl ApiServer {
     /// What an object owns.
     pub(crate) async fn dependents(&self, owner: Owner<'_>) -> Result<Vec<(Record, Object)>> {
-        let finder = memchr::memmem::Finder::new(owner.uid.as_bytes());
-        let kinds = self.shared.registry.kinds();
-        let mut found = Vec::new();
-        for resource in kinds.stored() {
-            let Some(prefix) = where_owned(owner, resource) else {
-                continue;
-            };
-            let query = RangeQuery {
-                bucket: resource.bucket.clone(),
-                prefix,
-                after: None,
-                limit: None,
-                at: None,
-            };
-            for record in self.shared.store.range(query).await?.records {
-                if finder.find(&record.value).is_none() {
-                    continue;
-                }
-                let object = write::decoded(&record)?;
-                if references(&object).any(|reference| reference["uid"] == owner.uid) {
-                    found.push((record, object));
-                }
+        let uid = Uid::new(owner.uid);
+        loop {
+            let keys = self.keys_owned(&uid).await?;
+            if let Some(found) = self.read_owned(owner, keys).await? {
+                return Ok(found);
             }
         }
-        Ok(found)
+    }
+
+    /// Reads what refers to an owner; `None` when something isn't where it was any more: the log says where it is.
+    async fn read_owned(
+        &self,
+        owner: Owner<'_>,
+        keys: Vec<(Key, Uid)>,
+    ) -> Result<Option<Vec<(Record, Object)>>> {
+        let mut found = Vec::new();
+        if keys.is_empty() {
+            return Ok(Some(found));
+        }
+        let kinds = self.shared.registry.kinds();
+        let by_bucket: HashMap<&Bucket, &Arc<Resource>> =
+            kinds.stored().map(|kind| (&kind.bucket, kind)).collect();
+        for (key, uid) in keys {
+            let resource = by_bucket.get(&key.bucket);
+            if !resource.is_some_and(|resource| can_own(owner, resource, &key)) {
+                continue;
+            }
+            let Some(record) = self.shared.store.get(&key).await? else {
+                return Ok(None);
+            };
+            let object = write::decoded(&record)?;
+            if Uid::new(meta::uid(&object)) != uid {
+                return Ok(None);
+            }
+            if references(&object).any(|reference| reference["uid"] == owner.uid) {
+                found.push((record, object));
+            }
+        }
+        Ok(Some(found))
     }
 
     /// The answer to a client.
     pub(crate) async fn answer_dependents(&self, uid: &str) -> Result<Value> {
         let mut items = Vec::new();
-        if let Some((record, stored)) = self.find_uid(uid).await? {
+        // Most own nothing, and are asked for when they go.
+        let owns = !self.keys_owned(&Uid::new(uid)).await?.is_empty();
+        if owns && let Some((record, stored)) = self.find_uid(uid).await? {
             let kinds = self.shared.registry.kinds();
             let resource = kinds.stored().find(|kind| kind.bucket == record.key.bucket);
             let dependents = match resource {
@@ -71,9 +90,13 @@ impl ApiServer {
                 None => Vec::new(),
             };
             items.extend(dependents.iter().map(|(_, object)| {
+                let blocks = |reference: &Value| {
+                    reference["uid"] == uid && reference["blockOwnerDeletion"] == true
+                };
                 json!({
                     "apiVersion": object.get("apiVersion"), "kind": object.get("kind"),
                     "namespace": meta::namespace(object), "name": meta::name(object), "uid": meta::uid(object),
+                    "blocks": references(object).any(blocks),
                 })
             }));
         }
@@ -83,13 +106,10 @@ impl ApiServer {
     }
 }
 
-/// Where objects of a kind are that an object can own: the prefix of their keys.
-fn where_owned(owner: Owner<'_>, resource: &Resource) -> Option<String> {
-    match (owner.resource.namespaced, resource.namespaced) {
-        (true, true) => Some(format!("{}/", owner.namespace)),
-        (true, false) => None,
-        (false, _) => Some(String::new()),
-    }
+/// Whether an object can own what is under a key: in its own namespace, or everywhere when it is in none.
+fn can_own(owner: Owner<'_>, resource: &Resource, key: &Key) -> bool {
+    let same_namespace = || resource.names_in_key(key).0 == owner.namespace;
+    !owner.resource.namespaced || (resource.namespaced && same_namespace())
 }
 
 fn references(object: &Object) -> impl Iterator<Item = &Value> {

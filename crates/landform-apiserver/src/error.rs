@@ -166,6 +166,15 @@ impl ApiError {
         .about(group, resource, name)
     }
 
+    /// 404 for something new in a namespace that isn't there. It begins as Kubernetes says it.
+    #[must_use]
+    pub fn no_such_namespace(name: &str) -> Self {
+        let why = format!(
+            "namespaces \"{name}\" not found: create it first, as an object of kind Namespace with apiVersion v1 and this name"
+        );
+        Self::new(Reason::NotFound, why).about("", "namespaces", name)
+    }
+
     /// 404 for a path that leads nowhere.
     #[must_use]
     pub fn no_such_path() -> Self {

@@ -102,6 +102,8 @@ pub(crate) struct Shared {
     pub(crate) uids: crate::uids::Uids,
     /// Whose turn it is to write a key that many write.
     pub(crate) turns: crate::verbs::Turns,
+    /// A rename that has lost to other writes several times is the only one.
+    pub(crate) renames: tokio::sync::RwLock<()>,
     /// Owners that writes under way are about to add.
     pub(crate) announced_owners: crate::verbs::Announced,
     pub(crate) watches: crate::lanes::Watches,
@@ -163,6 +165,7 @@ impl ApiServer {
                 definitions: Mutex::new(()),
                 uids: crate::uids::Uids::default(),
                 turns: crate::verbs::Turns::default(),
+                renames: tokio::sync::RwLock::default(),
                 announced_owners: crate::verbs::Announced::default(),
                 stopping: CancellationToken::new(),
             }),

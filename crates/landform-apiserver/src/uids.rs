@@ -1,15 +1,16 @@
-//! Where the object with a uid is, exactly at the moment of the question.
+//! Where the object with a uid is, and what it owns, exactly at the moment of the question.
 //!
 //! A name can't tell whether an object exists: it may have been renamed, or its kind may not be served at the
-//! moment. So an index leads from uids to keys, over all stored objects, whatever serves them. It is made by one scan
-//! at the first question, and then takes in what the log has new at each question: every create and
-//! delete once. Writes pay nothing for it. When the history was cut before it came back, it is made anew.
+//! moment. So an index leads from uids to keys, and from owners to what refers to them, over all stored objects, whatever
+//! serves them. It is made by one scan at the first question, and then takes in what the log has new at each question:
+//! every create and delete once, and updates that change owners. Writes pay nothing for it. When the history was cut
+//! before it came back, it is made anew.
 //!
 //! `GET /apis/landform.dev/v1alpha1/uids/UID` is the question for clients; the garbage collector asks it before it
 //! counts an owner as absent (G12b). A uid that isn't there now will never be there again.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use futures::FutureExt as _;
@@ -37,6 +38,8 @@ pub(crate) struct Uids(Mutex<Option<Index>>);
 
 struct Index {
     keys: HashMap<Uid, Key>,
+    /// The uids of what refers to an owner, whether that exists or not.
+    owned: HashMap<Uid, HashSet<Uid>>,
     log: Box<dyn Watch>,
 }
 
@@ -63,6 +66,7 @@ pub(crate) struct StoredMetadata {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Reference {
+    pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) uid: String,
@@ -93,18 +97,34 @@ impl ApiServer {
     }
 
     async fn key_of(&self, uid: &Uid) -> Result<Option<Key>> {
+        self.ask_index(|index| index.keys.get(uid).cloned()).await
+    }
+
+    /// Where the objects are that refer to an owner, in the order of their keys, with their uids.
+    pub(crate) async fn keys_owned(&self, owner: &Uid) -> Result<Vec<(Key, Uid)>> {
+        self.ask_index(|index| {
+            let owned = index.owned.get(owner).into_iter().flatten();
+            let mut keys: Vec<(Key, Uid)> = owned
+                .filter_map(|uid| Some((index.keys.get(uid)?.clone(), uid.clone())))
+                .collect();
+            keys.sort_unstable();
+            keys
+        })
+        .await
+    }
+
+    /// Brings the index up to date, and asks it.
+    async fn ask_index<T>(&self, question: impl FnOnce(&Index) -> T) -> Result<T> {
         let mut index = self.shared.uids.0.lock().await;
         if let Some(known) = index.as_mut() {
             match known.catch_up().await {
-                Ok(()) => return Ok(known.keys.get(uid).cloned()),
+                Ok(()) => return Ok(question(known)),
                 Err(WatchError::Compacted { .. }) => *index = None,
                 Err(closed @ WatchError::Closed) => return Err(closed.into()),
             }
         }
         let made = Index::read(&*self.shared.store).await?;
-        let key = made.keys.get(uid).cloned();
-        *index = Some(made);
-        Ok(key)
+        Ok(question(index.insert(made)))
     }
 }
 
@@ -112,7 +132,11 @@ impl Index {
     /// Reads everything. What is written meanwhile is in the log that it goes on with.
     async fn read(store: &dyn Store) -> Result<Self> {
         let log = store.watch_all(store.revision())?;
-        let mut keys = HashMap::new();
+        let mut index = Self {
+            keys: HashMap::new(),
+            owned: HashMap::new(),
+            log,
+        };
         for bucket in store.buckets().await? {
             let query = RangeQuery {
                 bucket,
@@ -123,13 +147,12 @@ impl Index {
             };
             for records in store.range(query).await?.records.chunks(AT_ONCE) {
                 for record in records {
-                    keys.insert(uid_of(record), record.key.clone());
+                    index.add(record);
                 }
                 // Other requests want to be answered, too.
                 tokio::task::yield_now().await;
             }
         }
-        let mut index = Self { keys, log };
         index.catch_up().await?;
         Ok(index)
     }
@@ -150,41 +173,94 @@ impl Index {
 
     fn take(&mut self, event: &Event) {
         let record = &event.record;
-        match event.kind {
-            EventKind::Created => {
-                self.keys.insert(uid_of(record), record.key.clone());
-            }
-            EventKind::Deleted => {
-                let uid = uid_of(record);
+        match (event.kind, &event.previous) {
+            (EventKind::Created, _) => self.add(record),
+            (EventKind::Deleted, _) => {
+                let gone = identity(record);
                 // The scan may have found it under the name that it got later.
-                if self.keys.get(&uid) == Some(&record.key) {
-                    self.keys.remove(&uid);
+                if self.keys.get(&gone.uid) == Some(&record.key) {
+                    self.keys.remove(&gone.uid);
+                    self.disown(&gone);
                 }
             }
-            // A uid is for life.
-            EventKind::Updated => {}
+            // A uid is for life; owners are not, and most objects have none.
+            (EventKind::Updated, Some(previous)) if has_owners(previous) || has_owners(record) => {
+                let (before, after) = (identity(previous), identity(record));
+                if before.owners != after.owners {
+                    self.disown(&before);
+                    self.own(after);
+                }
+            }
+            (EventKind::Updated, _) => {}
+        }
+    }
+
+    fn add(&mut self, record: &Record) {
+        let added = identity(record);
+        self.keys.insert(added.uid.clone(), record.key.clone());
+        self.own(added);
+    }
+
+    fn own(&mut self, object: Identity) {
+        for owner in object.owners {
+            let owned = self.owned.entry(owner).or_default();
+            owned.insert(object.uid.clone());
+        }
+    }
+
+    fn disown(&mut self, object: &Identity) {
+        for owner in &object.owners {
+            if let Some(owned) = self.owned.get_mut(owner) {
+                owned.remove(&object.uid);
+                if owned.is_empty() {
+                    self.owned.remove(owner);
+                }
+            }
         }
     }
 }
 
-/// The uid of a stored object, read without the rest of it.
-fn uid_of(record: &Record) -> Uid {
+/// What the index keeps of an object.
+struct Identity {
+    uid: Uid,
+    owners: Vec<Uid>,
+}
+
+/// Read without the rest of the object.
+fn identity(record: &Record) -> Identity {
     #[derive(Default, Deserialize)]
     struct Object<'a> {
         #[serde(borrow, default)]
         metadata: Metadata<'a>,
     }
     #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
     struct Metadata<'a> {
+        #[serde(borrow, default)]
+        uid: Cow<'a, str>,
+        #[serde(borrow, default)]
+        owner_references: Vec<Owner<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Owner<'a> {
         #[serde(borrow, default)]
         uid: Cow<'a, str>,
     }
     let object: Object<'_> = serde_json::from_slice(&record.value).unwrap_or_default();
-    Uid::new(&object.metadata.uid)
+    let owners = object.metadata.owner_references.iter();
+    Identity {
+        uid: Uid::new(&object.metadata.uid),
+        owners: owners.map(|owner| Uid::new(&owner.uid)).collect(),
+    }
+}
+
+/// Whether a stored object may have owners; true, too, of one that only has the word in it.
+fn has_owners(record: &Record) -> bool {
+    memchr::memmem::find(&record.value, b"\"ownerReferences\"").is_some()
 }
 
 /// What can't be read has no uid.
-fn stored(record: &Record) -> Stored {
+pub(crate) fn stored(record: &Record) -> Stored {
     serde_json::from_slice(&record.value).unwrap_or_default()
 }
 

@@ -133,6 +133,9 @@ impl State {
                 Compare::ModifiedAt(revision) => {
                     current.is_some_and(|record| record.modified == *revision)
                 }
+                Compare::CreatedAt(revision) => {
+                    current.is_some_and(|record| record.created == *revision)
+                }
             };
             if !holds {
                 return Verdict::Conflict {

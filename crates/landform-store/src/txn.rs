@@ -13,6 +13,8 @@ pub enum Compare {
     Absent,
     /// The key exists and was last written at this revision.
     ModifiedAt(Revision),
+    /// The key exists and has existed since this revision, whatever was written to it.
+    CreatedAt(Revision),
 }
 
 /// One write.

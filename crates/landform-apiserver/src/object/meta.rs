@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::Object;
+use crate::uids::Reference;
 
 /// The metadata; an empty map when there is none.
 #[must_use]
@@ -79,6 +80,13 @@ pub fn generation(object: &Object) -> i64 {
 #[must_use]
 pub fn is_marked(object: &Object) -> bool {
     !text(object, "deletionTimestamp").is_empty()
+}
+
+/// Its references to owners; none when they can't be read.
+pub(crate) fn owner_references(object: &Object) -> Vec<Reference> {
+    let list = metadata(object).get("ownerReferences");
+    list.and_then(|list| Vec::deserialize(list).ok())
+        .unwrap_or_default()
 }
 
 /// `metadata.finalizers`.

@@ -18,7 +18,7 @@ use crate::server::{ApiServer, Call};
 
 /// A generated name that is taken is tried again so often.
 const NAME_TRIES: usize = 8;
-/// A namespace or definition that changes in between is looked at again so often.
+/// A namespace, definition or owner's name that changes in between is looked at again so often.
 const GUARD_TRIES: usize = 20;
 
 impl ApiServer {
@@ -143,22 +143,25 @@ impl ApiServer {
             .await?;
         self.settle(resource, object);
         let key = resource.key(&place.namespace, meta::name(object));
-        let value = write::encoded(place, object)?;
         for _ in 0..GUARD_TRIES {
+            let owners = self.name_owners(place, object, None).await?;
+            let value = write::encoded(place, object)?;
             let guards = [
                 self.namespace_guard(place).await?,
                 Self::definition_guard(&self.renewed(place)?)?,
             ];
+            let mut guards: Vec<_> = guards.into_iter().flatten().collect();
+            for owner in owners {
+                // Its namespace or its definition may own it.
+                if !guards.iter().any(|(key, _)| *key == owner.0) {
+                    guards.push(owner);
+                }
+            }
             if options.dry_run {
                 let taken = self.shared.store.get(&key).await?.is_some();
                 return Ok((!taken).then_some((value, landform_store::Revision::ZERO)));
             }
-            let txn = guarded(
-                key.clone(),
-                Compare::Absent,
-                Op::Put(value.clone()),
-                guards.into_iter().flatten(),
-            );
+            let txn = guarded(key.clone(), Compare::Absent, Op::Put(value.clone()), guards);
             match self.commit(resource, txn, Some(object)).await? {
                 TxnOutcome::Committed(revision) => return Ok(Some((value, revision))),
                 TxnOutcome::Conflict { index: 0, .. } => return Ok(None),
@@ -166,11 +169,11 @@ impl ApiServer {
             }
         }
         drop(lock);
-        Err(place.conflict("its namespace or its definition keeps changing; please try again"))
+        Err(place.conflict("its namespace, its definition or the names of its owners keep changing; please try again"))
     }
 
     /// The same place with its kind as it is now: a definition may have changed meanwhile.
-    fn renewed(&self, place: &Place) -> Result<Place> {
+    pub(super) fn renewed(&self, place: &Place) -> Result<Place> {
         let resource = &place.resource;
         let resource = self
             .shared

@@ -7,6 +7,7 @@ mod create;
 mod delete;
 mod json_patch;
 mod list;
+mod owner_names;
 mod owners;
 mod patch;
 pub(crate) mod present;

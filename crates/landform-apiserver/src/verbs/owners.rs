@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landform_api::{FieldError, FieldPath, FieldReason};
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::Place;
@@ -115,8 +114,11 @@ impl ApiServer {
         object: &Object,
         old: &Object,
     ) -> Result<Option<Announcement<'_>>> {
-        let before: BTreeSet<String> = references(old).into_iter().map(|r| r.uid).collect();
-        let added: Vec<Reference> = references(object)
+        let before: BTreeSet<String> = meta::owner_references(old)
+            .into_iter()
+            .map(|r| r.uid)
+            .collect();
+        let added: Vec<Reference> = meta::owner_references(object)
             .into_iter()
             .filter(|reference| !before.contains(&reference.uid))
             .collect();
@@ -168,12 +170,6 @@ impl ApiServer {
         steps.extend(new.collect::<Vec<_>>());
         Ok(())
     }
-}
-
-fn references(object: &Object) -> Vec<Reference> {
-    let list = meta::metadata(object).get("ownerReferences");
-    list.and_then(|list| Vec::deserialize(list).ok())
-        .unwrap_or_default()
 }
 
 /// The cycle that ends with this step, from the object to itself.

@@ -7,9 +7,16 @@
 //! object's reconciler; the engine removes it when that has succeeded. `landform.dev/former-name` stays: it proves that
 //! this very object had that name.
 //!
+//! Other writes of the object, or of what it owns, may come in between: then it is computed anew. A rename that has lost
+//! several times is the only one for a while, and takes its turn with every key that it writes: no rename is refused for a
+//! conflict, and two never wait for each other ([`super::turns`]).
+//!
 //! Names that other rules hang on can't change: those of namespaces, and those of definitions, which follow from
 //! their spec.
 
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use landform_api::keys::{
     ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RENAMED_TO, former_name_note,
@@ -18,6 +25,7 @@ use landform_store::{Compare, Key, Op, Revision, Txn, TxnOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::turns::{PATIENCE, Turn};
 use super::write::{self, WriteOptions, Written};
 use super::{Place, not_allowed, present};
 use crate::body::Body;
@@ -25,9 +33,6 @@ use crate::dependents::Owner;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, encode, meta};
 use crate::server::{ApiServer, Call};
-
-/// A rename is tried this many times when other writes come in between.
-const TRIES: usize = 100;
 
 /// What is sent.
 #[derive(Debug, Deserialize)]
@@ -69,21 +74,63 @@ impl ApiServer {
             )));
         }
         let options = WriteOptions::from_call(call)?;
-        for _ in 0..TRIES {
-            if let Some(written) = self.try_rename(place, &rename, &options).await? {
-                return present::written(call, resource, StatusCode::OK, written);
-            }
-        }
-        Err(place.conflict("it, or something that it owns, keeps changing; please try again"))
+        let written = self.move_object(place, &rename, &options).await?;
+        present::written(call, resource, StatusCode::OK, written)
     }
 
-    /// `None` when another write came in between.
-    async fn try_rename(
+    /// Renames an object, however often other writes come in between.
+    async fn move_object(
         &self,
         place: &Place,
         rename: &Rename,
         options: &WriteOptions,
-    ) -> Result<Option<Written>> {
+    ) -> Result<Written> {
+        let shared = self.shared.renames.read().await;
+        let key = place.resource.key(&place.namespace, place.name());
+        for _ in 0..PATIENCE {
+            // Given up before the next step: who waits for other renames must hold up none.
+            let _turn = self.shared.turns.begin(&key).await;
+            match self.plan(place, rename, options).await? {
+                Planned::Nothing(written) => return Ok(written),
+                Planned::Move(planned) => {
+                    if let Some(written) = self.carry_out(place, rename, planned).await? {
+                        return Ok(written);
+                    }
+                }
+            }
+        }
+        drop(shared);
+        let _alone = self.shared.renames.write().await;
+        let mut turns: BTreeMap<Key, Turn<'_>> = BTreeMap::new();
+        loop {
+            let planned = match self.plan(place, rename, options).await? {
+                Planned::Nothing(written) => return Ok(written),
+                Planned::Move(planned) => planned,
+            };
+            let before = turns.len();
+            for (key, ..) in &planned.txn.writes {
+                if !turns.contains_key(key) {
+                    turns.insert(key.clone(), self.shared.turns.take(key).await);
+                }
+            }
+            // What was computed before the last turn came is out of date.
+            if turns.len() > before {
+                continue;
+            }
+            if let Some(written) = self.carry_out(place, rename, planned).await? {
+                return Ok(written);
+            }
+        }
+    }
+
+    /// What a rename writes, from the objects as they are now.
+    async fn plan(
+        &self,
+        place: &Place,
+        rename: &Rename,
+        options: &WriteOptions,
+    ) -> Result<Planned> {
+        let place = &self.renewed(place)?;
         let resource = &place.resource;
         let old_key = resource.key(&place.namespace, place.name());
         let record = self.shared.store.get(&old_key).await?;
@@ -96,7 +143,7 @@ impl ApiServer {
             return Err(place.conflict("it is being deleted, and can't be renamed any more"));
         }
         if rename.name == place.name() {
-            return Ok(Some(Written {
+            return Ok(Planned::Nothing(Written {
                 value: record.value,
                 revision: record.modified,
                 warnings: Vec::new(),
@@ -111,11 +158,10 @@ impl ApiServer {
             .await?;
         let value = write::encoded_again(place, &object, &record)?;
         let new_key = resource.key(&place.namespace, &rename.name);
-        let taken = || ApiError::already_exists(&resource.group, &resource.plural, &rename.name);
         if options.dry_run {
             return match self.shared.store.get(&new_key).await? {
-                Some(_) => Err(taken()),
-                None => Ok(Some(Written {
+                Some(_) => Err(taken(place, rename)),
+                None => Ok(Planned::Nothing(Written {
                     value,
                     revision: record.modified,
                     warnings: Vec::new(),
@@ -132,21 +178,35 @@ impl ApiServer {
             self.namespace_guard(place).await?,
             Self::definition_guard(place)?,
         ];
-        for (key, revision) in guards.into_iter().flatten() {
-            txn = txn.and(key, Compare::ModifiedAt(revision), Op::Check);
+        for (key, compare) in guards.into_iter().flatten() {
+            txn = txn.and(key, compare, Op::Check);
         }
         let owned = self.owned_under(place, &old, &rename.name).await?;
         let written_after = owned.len() as u64;
         for (key, revision, value) in owned {
             txn = txn.and(key, Compare::ModifiedAt(revision), Op::Put(value.into()));
         }
-        match self.shared.store.commit(txn).await? {
+        Ok(Planned::Move(Move {
+            txn,
+            value,
+            written_after,
+        }))
+    }
+
+    /// `None` when another write came in between.
+    async fn carry_out(
+        &self,
+        place: &Place,
+        rename: &Rename,
+        planned: Move,
+    ) -> Result<Option<Written>> {
+        match self.shared.store.commit(planned.txn).await? {
             TxnOutcome::Committed(last) => Ok(Some(Written {
-                value,
-                revision: Revision(last.0 - written_after),
+                value: planned.value,
+                revision: Revision(last.0 - planned.written_after),
                 warnings: Vec::new(),
             })),
-            TxnOutcome::Conflict { index: 2, .. } => Err(taken()),
+            TxnOutcome::Conflict { index: 2, .. } => Err(taken(place, rename)),
             TxnOutcome::Conflict { .. } => Ok(None),
         }
     }
@@ -172,6 +232,26 @@ impl ApiServer {
         }
         Ok(found)
     }
+}
+
+/// What is to be written.
+enum Planned {
+    /// It has its name, or only asked what would be.
+    Nothing(Written),
+    Move(Move),
+}
+
+struct Move {
+    txn: Txn,
+    /// The object under its new name.
+    value: Bytes,
+    /// How many writes come after that of the object.
+    written_after: u64,
+}
+
+fn taken(place: &Place, rename: &Rename) -> ApiError {
+    let resource = &place.resource;
+    ApiError::already_exists(&resource.group, &resource.plural, &rename.name)
 }
 
 /// The object under its new name. A reconciler that has not yet been told of an earlier rename knows the name

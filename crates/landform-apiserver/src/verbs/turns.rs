@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 /// A write competes this many times before it opens a queue.
-const PATIENCE: usize = 3;
+pub(super) const PATIENCE: usize = 3;
 
 type Line = Arc<tokio::sync::Mutex<()>>;
 
@@ -38,6 +38,13 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turns {
+    /// Begins a write that takes its place in the queue of its key from the start.
+    pub(crate) async fn take(&self, key: &Key) -> Turn<'_> {
+        let mut turn = self.begin(key).await;
+        turn.queue().await;
+        turn
+    }
+
     /// Begins a write: at once, or when those in the queue of its key are done.
     pub(crate) async fn begin(&self, key: &Key) -> Turn<'_> {
         let mut turn = Turn {
@@ -62,7 +69,13 @@ impl Turn<'_> {
     /// Another write was faster; resolves when it is time to try again.
     pub(crate) async fn lost(&mut self) {
         self.losses += 1;
-        if self.losses < PATIENCE || self.queued {
+        if self.losses >= PATIENCE {
+            self.queue().await;
+        }
+    }
+
+    async fn queue(&mut self) {
+        if self.queued {
             return;
         }
         self.queued = true;

@@ -4,7 +4,7 @@
 //! subresources, and the deletion mark.
 
 use http::{Response, StatusCode};
-use landform_store::{Compare, Op, Record, Revision, TxnOutcome};
+use landform_store::{Compare, Key, Op, Record, Revision, TxnOutcome};
 use serde_json::Value;
 
 use super::write::{self, WriteOptions, Written, guarded};
@@ -24,6 +24,15 @@ pub(crate) enum Change {
     Marked(Object),
     /// Nothing: it is as it should be.
     Keep,
+}
+
+/// One write of a changed object.
+struct Replacement<'a> {
+    record: &'a Record,
+    old: &'a Object,
+    object: &'a Object,
+    /// What must hold beside.
+    guards: Vec<(Key, Compare)>,
 }
 
 impl ApiServer {
@@ -74,6 +83,7 @@ impl ApiServer {
             let old = write::decoded(&record)?;
             let shown = shown(resource, &old, record.modified);
             let mut announced = None;
+            let mut owners = Vec::new();
             let object = match change(&shown, &record)? {
                 Change::Keep => {
                     return Ok(Written {
@@ -96,12 +106,19 @@ impl ApiServer {
                     self.refuse_escalation(place, options.limited.as_ref(), &object, Some(&old))
                         .await?;
                     announced = self.refuse_owner_cycle(place, &object, &old).await?;
+                    owners = self.name_owners(place, &mut object, Some(&old)).await?;
                     self.settle(resource, &mut object);
                     rules::count_generation(&mut object, &old);
                     object
                 }
             };
-            let replaced = self.replace(place, &record, &old, &object, options).await?;
+            let write = Replacement {
+                record: &record,
+                old: &old,
+                object: &object,
+                guards: owners,
+            };
+            let replaced = self.replace(place, write, options).await?;
             drop(announced);
             if let Some((value, revision)) = replaced {
                 return Ok(Written {
@@ -119,11 +136,15 @@ impl ApiServer {
     async fn replace(
         &self,
         place: &Place,
-        record: &Record,
-        old: &Object,
-        object: &Object,
+        write: Replacement<'_>,
         options: &WriteOptions,
     ) -> Result<Option<(bytes::Bytes, Revision)>> {
+        let Replacement {
+            record,
+            old,
+            object,
+            guards,
+        } = write;
         if object == old {
             return Ok(Some((record.value.clone(), record.modified)));
         }
@@ -138,7 +159,7 @@ impl ApiServer {
             Op::Put(value.clone())
         };
         let compare = Compare::ModifiedAt(record.modified);
-        let txn = guarded(record.key.clone(), compare, op, []);
+        let txn = guarded(record.key.clone(), compare, op, guards);
         let kept = (!goes).then_some(object);
         Ok(match self.commit(&place.resource, txn, kept).await? {
             TxnOutcome::Committed(revision) => Some((value, revision)),

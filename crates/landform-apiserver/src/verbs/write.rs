@@ -241,7 +241,7 @@ impl ApiServer {
 
     /// A namespace that objects may be created in, as a guard: the transaction that creates one
     /// holds only while the namespace is as it was seen here.
-    pub(crate) async fn namespace_guard(&self, place: &Place) -> Result<Option<(Key, Revision)>> {
+    pub(crate) async fn namespace_guard(&self, place: &Place) -> Result<Option<(Key, Compare)>> {
         if !place.resource.namespaced {
             return Ok(None);
         }
@@ -252,7 +252,7 @@ impl ApiServer {
             .store
             .get(&key)
             .await?
-            .ok_or_else(|| ApiError::not_found("", "namespaces", &place.namespace))?;
+            .ok_or_else(|| ApiError::no_such_namespace(&place.namespace))?;
         // The mark is near the front of the stored form and nowhere else in a namespace without one.
         let marked = memchr::memmem::find(&record.value, b"\"deletionTimestamp\"").is_some();
         if marked && meta::is_marked(&decoded(&record)?) {
@@ -268,11 +268,11 @@ impl ApiServer {
             )
             .caused_by("NamespaceTerminating", &why, "metadata.namespace"));
         }
-        Ok(Some((key, record.modified)))
+        Ok(Some((key, Compare::ModifiedAt(record.modified))))
     }
 
     /// The definition that a custom kind comes from, as a guard of the same sort.
-    pub(crate) fn definition_guard(place: &Place) -> Result<Option<(Key, Revision)>> {
+    pub(crate) fn definition_guard(place: &Place) -> Result<Option<(Key, Compare)>> {
         match &place.resource.origin {
             Origin::Builtin => Ok(None),
             Origin::Custom {
@@ -288,7 +288,7 @@ impl ApiServer {
                 definition,
                 revision,
                 ..
-            } => Ok(Some((definition.clone(), *revision))),
+            } => Ok(Some((definition.clone(), Compare::ModifiedAt(*revision)))),
         }
     }
 
@@ -381,11 +381,11 @@ pub(crate) fn guarded(
     key: Key,
     compare: Compare,
     op: Op,
-    guards: impl IntoIterator<Item = (Key, Revision)>,
+    guards: impl IntoIterator<Item = (Key, Compare)>,
 ) -> Txn {
     guards
         .into_iter()
-        .fold(Txn::one(key, compare, op), |txn, (key, revision)| {
-            txn.and(key, Compare::ModifiedAt(revision), Op::Check)
+        .fold(Txn::one(key, compare, op), |txn, (key, compare)| {
+            txn.and(key, compare, Op::Check)
         })
 }

@@ -35,13 +35,16 @@ async fn a_new_namespace_gets_a_service_account() {
 #[tokio::test]
 async fn nothing_is_created_in_a_namespace_that_is_not_there() {
     let api = Api::start().await;
-    let answer = api
-        .post(&format!("{NAMESPACES}/nowhere/configmaps"), map("a"))
-        .await;
-    assert_eq!(
-        answer.failed(),
-        (404, "NotFound", "namespaces \"nowhere\" not found")
-    );
+    let path = format!("{NAMESPACES}/nowhere/configmaps");
+    let answer = api.post(&path, map("a")).await;
+    let said = "namespaces \"nowhere\" not found: create it first, as an object of kind Namespace with apiVersion v1 and this name";
+    assert_eq!(answer.failed(), (404, "NotFound", said));
+    assert_eq!(answer.value["details"]["kind"], "namespaces");
+    // The advice works.
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}});
+    api.post(NAMESPACES, namespace).await.ok();
+    api.post(&path, map("a")).await.ok();
 }
 
 #[tokio::test]

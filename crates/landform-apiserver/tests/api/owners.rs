@@ -221,7 +221,7 @@ async fn g13_what_an_object_owns_is_found_whatever_serves_it_and_follows_its_own
         .ok();
     let expected = json!([{
         "apiVersion": "example.com/v1", "kind": "Widget", "namespace": "default", "name": "inner",
-        "uid": inner["metadata"]["uid"],
+        "uid": inner["metadata"]["uid"], "blocks": false,
     }]);
     assert_eq!(dependents["items"], expected);
     let renamed = json!({"kind": "Rename", "name": "renamed"});

@@ -152,7 +152,7 @@ async fn r15_a_living_name_is_not_taken() {
             .await
             .ok();
     }
-    let revision = landform_store::Store::revision(&*api.store);
+    let before = api.get(WIDGETS).await.ok()["items"].clone();
     let answer = api.post(&format!("{WIDGETS}/a/rename"), rename("b")).await;
     assert_eq!(answer.failed().0, 409);
     assert_eq!(answer.failed().1, "AlreadyExists");
@@ -163,7 +163,7 @@ async fn r15_a_living_name_is_not_taken() {
     api.post(&format!("{WIDGETS}/a/rename?dryRun=All"), rename("c"))
         .await
         .ok();
-    assert_eq!(landform_store::Store::revision(&*api.store), revision);
+    assert_eq!(api.get(WIDGETS).await.ok()["items"], before);
 }
 
 #[tokio::test]
@@ -227,4 +227,83 @@ async fn r15_a_reconciler_that_was_not_told_of_a_rename_is_told_the_first_name()
         .await
         .ok();
     assert_eq!(former(&same), "c");
+}
+
+/// The name by which a config map refers to its owner.
+fn owner_name(object: &Value) -> Value {
+    object["metadata"]["ownerReferences"][0]["name"].clone()
+}
+
+#[tokio::test]
+async fn r15_a_reference_to_an_owner_has_its_present_name_whatever_name_a_client_sends() {
+    let api = with_widgets().await;
+    let owner = api
+        .post(WIDGETS, widget("old", json!({"size": 1})))
+        .await
+        .ok();
+    api.post(MAPS, map("adopted")).await.ok();
+    api.post(MAPS, owned_by("changed", &owner)).await.ok();
+    let path = format!("{WIDGETS}/old/rename");
+    api.post(&path, rename("new")).await.ok();
+    // Another object has the former name by now.
+    let namesake = api
+        .post(WIDGETS, widget("old", json!({"size": 2})))
+        .await
+        .ok();
+    let former = owned_by("child", &owner);
+    let created = api.post(MAPS, former.clone()).await.ok();
+    assert_eq!(owner_name(&created), "new");
+    let patch = json!({"metadata": {"ownerReferences": former["metadata"]["ownerReferences"]}});
+    for name in ["adopted", "changed"] {
+        let path = format!("{MAPS}/{name}");
+        let patched = api.patch(&path, "merge", patch.clone()).await.ok();
+        assert_eq!(owner_name(&patched), "new", "{name}");
+    }
+    // What has that name is referred to by its own uid, and what isn't there stays as it was sent.
+    let other = api.post(MAPS, owned_by("other", &namesake)).await.ok();
+    assert_eq!(owner_name(&other), "old");
+    let mut absent = owned_by("orphan", &owner);
+    absent["metadata"]["ownerReferences"][0]["uid"] = json!("of-none");
+    assert_eq!(owner_name(&api.post(MAPS, absent).await.ok()), "old");
+    // An owner in another namespace can't be meant.
+    let elsewhere = "/api/v1/namespaces/kube-system/configmaps";
+    let mut far = owned_by("far", &owner);
+    far["metadata"]["namespace"] = json!("kube-system");
+    assert_eq!(owner_name(&api.post(elsewhere, far).await.ok()), "old");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn r15_children_that_are_made_while_their_owner_is_renamed_know_its_name() {
+    const ROUNDS: usize = 60;
+    let api = with_widgets().await;
+    let owner = api
+        .post(WIDGETS, widget("w0", json!({"size": 1})))
+        .await
+        .ok();
+    let makers = (0..3).map(|maker| {
+        let (api, owner) = (api.clone(), owner.clone());
+        tokio::spawn(async move {
+            for turn in 0..ROUNDS {
+                let child = owned_by(&format!("child-{maker}-{turn}"), &owner);
+                api.post(MAPS, child).await.ok();
+            }
+        })
+    });
+    let makers: Vec<_> = makers.collect();
+    for turn in 0..ROUNDS {
+        let path = format!("{WIDGETS}/w{turn}/rename");
+        api.post(&path, rename(&format!("w{}", turn + 1)))
+            .await
+            .ok();
+    }
+    for maker in makers {
+        maker.await.unwrap();
+    }
+    let children = api.get(MAPS).await.ok();
+    for child in children["items"].as_array().unwrap() {
+        let name = child["metadata"]["name"].as_str().unwrap();
+        if name.starts_with("child-") {
+            assert_eq!(owner_name(child), format!("w{ROUNDS}"), "{name}");
+        }
+    }
 }

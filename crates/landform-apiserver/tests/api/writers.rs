@@ -213,3 +213,65 @@ async fn c4_only_a_version_that_the_patch_names_binds_it() {
     let newest = api.get(&path).await.ok()["metadata"]["resourceVersion"].clone();
     api.patch(&path, "merge", merge(&newest)).await.ok();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn c4_r15_a_rename_is_never_refused_however_often_others_write_what_it_writes() {
+    const OWNED: usize = 300;
+    const RENAMES: usize = 3;
+    let api = Api::start().await;
+    let owner = api.post(MAPS, map("owner-0")).await.ok();
+    let mut rival = Vec::new();
+    for number in 0..2 {
+        rival.push(api.post(MAPS, map(&format!("rival-{number}-0"))).await.ok());
+    }
+    for number in 0..OWNED {
+        let mut object = map(&format!("owned-{number}"));
+        let references = [&owner, &rival[0], &rival[1]].map(|owner| {
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+            })
+        });
+        object["metadata"]["ownerReferences"] = json!(references);
+        api.post(MAPS, object).await.ok();
+    }
+    let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let writers = (0..WRITERS).map(|writer| {
+        let (api, done) = (api.clone(), done.clone());
+        tokio::spawn(async move {
+            let mut turn = writer;
+            while !done.load(std::sync::atomic::Ordering::SeqCst) {
+                turn += 1;
+                let path = format!("{MAPS}/owned-{}", turn % OWNED);
+                let patch = json!({"data": {format!("w{writer}"): turn.to_string()}});
+                api.patch(&path, "merge", patch).await.ok();
+                // A store in memory answers at once: others want to run, too.
+                tokio::task::yield_now().await;
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    let renames = ["owner", "rival-0", "rival-1"].map(|name| {
+        let api = api.clone();
+        tokio::spawn(async move {
+            for turn in 0..RENAMES {
+                let path = format!("{MAPS}/{name}-{turn}/rename");
+                let rename = json!({"kind": "Rename", "name": format!("{name}-{}", turn + 1)});
+                let answer = api.post(&path, rename).await;
+                assert_eq!(answer.code, 200, "{}", answer.value);
+            }
+        })
+    });
+    let renamed = join_all(renames).await;
+    done.store(true, std::sync::atomic::Ordering::SeqCst);
+    for ended in renamed.into_iter().chain(join_all(writers).await) {
+        ended.unwrap();
+    }
+    for number in 0..OWNED {
+        let owned = api.get(&format!("{MAPS}/owned-{number}")).await.ok();
+        let names = &owned["metadata"]["ownerReferences"];
+        for (at, name) in ["owner", "rival-0", "rival-1"].iter().enumerate() {
+            assert_eq!(names[at]["name"], format!("{name}-{RENAMES}"), "{owned}");
+        }
+    }
+}

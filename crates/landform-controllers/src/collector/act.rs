@@ -26,7 +26,7 @@ pub(super) async fn act(job: Job, decision: Decision) -> Outcome {
     let result = match decision.action {
         Action::Nothing => Ok(()),
         Action::Delete(policy) => delete(&job, policy, rule).await,
-        Action::Release(finalizer) => release(&job, finalizer).await,
+        Action::Release(finalizer) => release(&job, finalizer, rule).await,
         Action::DropReferences(uids) => confirm::drop_references(&job, &uids).await,
     };
     match result {
@@ -62,10 +62,11 @@ async fn delete(job: &Job, policy: Policy, rule: Option<Rule>) -> Result<(), Req
     Ok(())
 }
 
-async fn release(job: &Job, finalizer: Finalizer) -> Result<(), RequestError> {
+async fn release(job: &Job, finalizer: Finalizer, rule: Option<Rule>) -> Result<(), RequestError> {
     let subject = &job.subject;
-    if finalizer == Finalizer::Orphan {
-        confirm::nothing_owned(job).await?;
+    // The members of a cycle own each other, and go nevertheless.
+    if rule != Some(Rule::G11) {
+        confirm::nothing_waited_for(job, finalizer).await?;
     }
     client::release(
         &job.shared.client,

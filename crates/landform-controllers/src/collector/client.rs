@@ -90,9 +90,28 @@ pub(crate) struct Place {
     pub(crate) name: String,
 }
 
+/// An object that another one owns.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Dependent {
+    #[serde(default)]
+    api_version: String,
+    /// Whether its reference blocks the owner's deletion.
+    #[serde(default)]
+    pub(crate) blocks: bool,
+    #[serde(flatten)]
+    pub(crate) place: Place,
+}
+
+impl Dependent {
+    pub(crate) fn is_event(&self) -> bool {
+        super::kinds::is_event(&self.api_version, &self.place.kind)
+    }
+}
+
 #[derive(Deserialize)]
 struct Dependents {
-    items: Vec<Place>,
+    items: Vec<Dependent>,
 }
 
 /// What kind of thing an answer is.
@@ -195,7 +214,7 @@ pub(crate) async fn custom_kinds(client: &Client) -> Result<Vec<CustomKind>, Req
 }
 
 /// What an object owns, as the store has it; nothing when the server can't tell.
-pub(crate) async fn dependents(client: &Client, uid: &Uid) -> Result<Vec<Place>, RequestError> {
+pub(crate) async fn dependents(client: &Client, uid: &Uid) -> Result<Vec<Dependent>, RequestError> {
     let found: Option<Dependents> = view(client, &format!("uids/{uid}/dependents")).await?;
     Ok(found.map(|found| found.items).unwrap_or_default())
 }

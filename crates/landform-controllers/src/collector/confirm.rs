@@ -5,7 +5,8 @@ use landform_graph::owners::Uid;
 use serde_json::{Value, json};
 
 use super::act::Job;
-use super::client::{self, Address, Expected, Lookup, Place, RequestError};
+use super::client::{self, Address, Dependent, Expected, Lookup, RequestError};
+use super::decision::Finalizer;
 use super::kinds::group_of;
 use super::questions::{Answer, Question};
 use super::queue::Outcome;
@@ -148,18 +149,24 @@ pub(super) async fn drop_references(job: &Job, uids: &[Uid]) -> Result<(), Reque
     Ok(())
 }
 
-/// Makes sure that an object owns nothing: what watches haven't shown yet would be collected when it is gone,
-/// instead of staying.
-pub(super) async fn nothing_owned(job: &Job) -> Result<(), RequestError> {
+/// Makes sure that an object owns nothing that it waits for. Watches of different kinds are not in step: what they haven't
+/// shown yet would be collected instead of staying (Orphan), or would outlive its owner for a moment.
+pub(super) async fn nothing_waited_for(
+    job: &Job,
+    finalizer: Finalizer,
+) -> Result<(), RequestError> {
     let uid = &job.subject.expected.uid;
     let owned = client::dependents(&job.shared.client, uid).await?;
-    match owned.first() {
-        Some(Place {
-            kind,
-            namespace,
-            name,
-        }) => Err(RequestError::Conflict(format!(
-            "it owns {kind} {namespace}/{name}, which was not seen before"
+    let waited_for = |dependent: &&Dependent| match finalizer {
+        // Events are never followed.
+        _ if dependent.is_event() => false,
+        Finalizer::Cascade | Finalizer::Orphan => true,
+        Finalizer::Foreground => dependent.blocks,
+    };
+    match owned.iter().find(waited_for) {
+        Some(Dependent { place, .. }) => Err(RequestError::Conflict(format!(
+            "it owns {} {}/{}, which was not seen before",
+            place.kind, place.namespace, place.name
         ))),
         None => Ok(()),
     }

@@ -129,10 +129,7 @@ async fn served(client: &Client) -> Result<BTreeMap<(String, String), Kind>, kub
         for (resource, capabilities) in group.resources_by_stability() {
             let can = |verb| capabilities.supports_operation(verb);
             let usable = can(verbs::LIST) && can(verbs::WATCH) && can(verbs::DELETE);
-            // Events own nothing, are owned by nothing, and come in numbers; Kubernetes leaves them out, too.
-            let is_event =
-                resource.kind == "Event" && matches!(&*resource.group, "" | "events.k8s.io");
-            if usable && !is_event {
+            if usable && !is_event(&resource.api_version, &resource.kind) {
                 let kind = Kind {
                     resource,
                     namespaced: capabilities.scope == Scope::Namespaced,
@@ -142,6 +139,11 @@ async fn served(client: &Client) -> Result<BTreeMap<(String, String), Kind>, kub
         }
     }
     Ok(kinds)
+}
+
+/// Events own nothing, are owned by nothing, and come in numbers: they aren't followed. Kubernetes leaves them out, too.
+pub(crate) fn is_event(api_version: &str, kind: &str) -> bool {
+    kind == "Event" && matches!(api_version, "v1" | "events.k8s.io/v1")
 }
 
 /// The group of an apiVersion.

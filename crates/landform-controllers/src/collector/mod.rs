@@ -21,12 +21,13 @@
 //! - An object that is renamed is one object: its uid stays in the graph (G16).
 //! - An object whose kind is served no more is as it was last seen, and holds its owners back, until it is known to be
 //!   gone.
+//! - Before an owner loses the collector's finalizer the API server's index is asked for its dependents: a dependent that
+//!   no watch has shown yet goes before it (G7), or is let go of (G13).
 //! - Nothing is remembered that isn't in the objects: a restart at any point loses nothing (G10).
 //! - No step of it costs time in the number of all objects, except the list at the start.
 //!
 //! # Caveats
-//! A dependent that is created in the moment in which its owner loses its last finalizer is not seen in
-//! time. It is collected afterwards, as one whose owner is gone.
+//! A dependent that is created between that question and the owner's end is not seen in time. It is collected afterwards, as one whose owner is gone.
 
 mod act;
 mod blockers;

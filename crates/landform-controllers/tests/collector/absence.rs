@@ -238,6 +238,36 @@ async fn g7_g13_a_dependent_that_is_renamed_holds_its_owner_all_the_time() {
     assert_eq!(world.get(&format!("{secrets}/owner")).await.0, 404);
 }
 
+#[tokio::test(start_paused = true)]
+async fn g7_g13_an_owner_does_not_go_before_a_dependent_that_no_watch_has_shown() {
+    for policy in ["Cascade", "Foreground"] {
+        let mut world = lagging().await;
+        let secrets = "/api/v1/namespaces/default/secrets";
+        let owner = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "owner"}});
+        let (_, owner) = world.send(Method::POST, secrets, &owner).await;
+        world.barrier().await;
+        let child = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "name": "child", "ownerReferences": [reference(&owner)], "finalizers": ["x.io/hold"],
+            },
+        });
+        assert_eq!(world.send(Method::POST, MAPS, &child).await.0, 201);
+        let path = format!("{secrets}/owner?propagationPolicy={policy}");
+        world.send(Method::DELETE, &path, &Value::Null).await;
+        world.left(&["child*"]).await;
+        let path = format!("{secrets}/owner");
+        assert_eq!(world.get(&path).await.0, 200, "{policy}: it waits");
+        world.free("child", "x.io/hold").await;
+        world.left(&[]).await;
+        world
+            .until("the end of the owner", async || {
+                (world.get(&path).await.0 == 404).then_some(())
+            })
+            .await;
+    }
+}
+
 #[tokio::test]
 async fn g12b_one_question_is_asked_for_an_owner_however_many_it_owns() {
     let mut world = World::on(Arc::new(MemoryStore::new())).await;

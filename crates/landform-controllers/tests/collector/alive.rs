@@ -1,4 +1,5 @@
-//! Whatever order events arrive in, no dependent of an owner that lived throughout is ever removed (G16).
+//! Whatever order events arrive in, no dependent of an owner that lived throughout is ever removed (G16), and no owner
+//! goes before what it waits for (G7, G13).
 //!
 //! Random graphs of two kinds under renames, deletes, a definition that is served and not served, a history that is cut,
 //! and a network on which the collector's requests fail and its watches break off after any line. What is right
@@ -50,12 +51,8 @@ enum Step {
     },
 }
 
-const POLICIES: [&str; 4] = [
-    "",
-    "?propagationPolicy=Background",
-    "?propagationPolicy=Foreground",
-    ORPHAN,
-];
+const POLICIES: [&str; 4] = ["", BACKGROUND, "?propagationPolicy=Foreground", ORPHAN];
+const BACKGROUND: &str = "?propagationPolicy=Background";
 const ORPHAN: &str = "?propagationPolicy=Orphan";
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -85,6 +82,8 @@ struct Scene {
     deleted: BTreeSet<String>,
     /// What was deleted by a policy that doesn't let dependents go, perhaps after one that does.
     taking: BTreeSet<String>,
+    /// What was deleted by a policy that waits for nothing.
+    hurried: BTreeSet<String>,
     names: usize,
     log: Box<dyn Watch>,
     events: Vec<Arc<Event>>,
@@ -107,6 +106,7 @@ impl Scene {
             uids: Vec::new(),
             deleted: BTreeSet::new(),
             taking: BTreeSet::new(),
+            hurried: BTreeSet::new(),
             names: 0,
             log,
             events: Vec::new(),
@@ -199,6 +199,9 @@ impl Scene {
                     if POLICIES[policy] != ORPHAN {
                         self.taking.insert(uid_of(&object));
                     }
+                    if POLICIES[policy] == BACKGROUND {
+                        self.hurried.insert(uid_of(&object));
+                    }
                     self.deleted.insert(uid_of(&object));
                     let path = format!("{path}{}", POLICIES[policy]);
                     self.world.send(Method::DELETE, &path, &Value::Null).await;
@@ -261,6 +264,8 @@ struct Life {
     ever: BTreeSet<String>,
     /// The owners that were deleted by Orphan while it was theirs.
     let_go: BTreeSet<String>,
+    /// The owners that were marked while it was theirs.
+    waited_for_by: BTreeSet<String>,
 }
 
 fn uid_of(object: &Value) -> String {
@@ -287,6 +292,7 @@ fn take(lives: &mut BTreeMap<String, Life>, event: &Event) {
         life.first.clone_from(&life.owners);
     }
     life.ever.extend(life.owners.iter().cloned());
+    let was_marked = life.marked;
     life.marked = metadata["deletionTimestamp"].is_string();
     let finalizers = metadata["finalizers"].to_string();
     life.cascades |= finalizers.contains("cascade_deletion");
@@ -298,6 +304,12 @@ fn take(lives: &mut BTreeMap<String, Life>, event: &Event) {
             .filter(|life| life.owners.contains(&owner));
         for life in owned.filter(|_| finalizers.contains("\"orphan\"")) {
             life.let_go.insert(owner.clone());
+        }
+        let owned = lives
+            .values_mut()
+            .filter(|life| life.alive && life.owners.contains(&owner) && !was_marked);
+        for life in owned {
+            life.waited_for_by.insert(owner.clone());
         }
     }
 }
@@ -316,6 +328,7 @@ fn check(scene: &Scene) -> Result<(), TestCaseError> {
         events,
         deleted,
         taking,
+        hurried,
         ..
     } = scene;
     let mut lives = BTreeMap::new();
@@ -324,6 +337,23 @@ fn check(scene: &Scene) -> Result<(), TestCaseError> {
         let object: Value = serde_json::from_slice(&event.record.value).unwrap();
         let uid = uid_of(&object);
         let life: &Life = &lives[&uid];
+        let finalizers = object["metadata"]["finalizers"].to_string();
+        let waits = ["cascade_deletion", "foregroundDeletion"]
+            .iter()
+            .any(|finalizer| finalizers.contains(finalizer));
+        if !life.alive && waits && !hurried.contains(&uid) {
+            let left = lives.iter().find(|(_, life)| {
+                let owned = life.owners.contains(&uid) && life.waited_for_by.contains(&uid);
+                life.alive && owned
+            });
+            prop_assert!(
+                left.is_none(),
+                "{} was removed at {} before {:?}, which it owned when it was deleted",
+                event.record.key,
+                event.revision,
+                left,
+            );
+        }
         if life.alive || deleted.contains(&uid) {
             continue;
         }

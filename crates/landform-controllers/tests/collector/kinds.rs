@@ -134,7 +134,7 @@ impl Service<Request<kube::client::Body>> for WithoutSecrets {
 }
 
 #[tokio::test]
-async fn g5_a_kind_whose_list_fails_waits_while_others_go_on() {
+async fn g5_g7_a_kind_whose_list_fails_waits_while_others_go_on() {
     let mut world = World::on(Arc::new(MemoryStore::new())).await;
     let broken = Arc::new(AtomicBool::new(true));
     let service = WithoutSecrets {
@@ -147,9 +147,13 @@ async fn g5_a_kind_whose_list_fails_waits_while_others_go_on() {
     let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
     secret["metadata"]["ownerReferences"] = world.references(&["owner"]).await;
     assert_eq!(world.send(Method::POST, secrets, &secret).await.0, 201);
+    world.make("other", &[]).await;
+    world.make("others", &["other"]).await;
     world.collect_with(kube::Client::new(service, "default"));
     world.delete("owner", None).await;
-    world.left(&[]).await;
+    world.delete("other", None).await;
+    // An owner doesn't go before a dependent that can't be seen (G7).
+    world.left(&["owner*"]).await;
     let view = world.read("/apis/landform.dev/v1alpha1/deletion").await;
     assert_eq!(view["failingKinds"][0]["resource"], "secrets", "{view}");
     assert_eq!(world.get(&format!("{secrets}/s")).await.0, 200);
@@ -159,4 +163,5 @@ async fn g5_a_kind_whose_list_fails_waits_while_others_go_on() {
             (world.get(&format!("{secrets}/s")).await.0 == 404).then_some(())
         })
         .await;
+    world.left(&[]).await;
 }

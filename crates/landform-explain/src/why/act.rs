@@ -216,7 +216,7 @@ fn about_hook(reconciler: &str, now: &HookCall, object: &Value, hook: Option<&Ho
         };
     };
     let or_let_go = format!(
-        "; to let all objects of the kind go without it, set spec.finalize of Reconciler/{reconciler} to false"
+        "; to let all objects of the kind go without it, set spec.finalize to false with `landform edit reconciler/{reconciler}`"
     );
     match now {
         HookCall::Running { .. } => landform(

@@ -272,7 +272,7 @@ Toy/car is being deleted since TIME
 Root cause
   Toy/car is held until the hook of Reconciler/toys is done: its last call failed: the bucket is not empty
   Hook, since TIME
-  → see what keeps the hook `sh -c {script}` of Reconciler/toys from being done; it is called again when Toy/car or something that it owns or refers to changes; to let all objects of the kind go without it, set spec.finalize of Reconciler/toys to false
+  → see what keeps the hook `sh -c {script}` of Reconciler/toys from being done; it is called again when Toy/car or something that it owns or refers to changes; to let all objects of the kind go without it, set spec.finalize to false with `landform edit reconciler/toys`
 "
     );
     world.says("Toy", "car", &expected).await;

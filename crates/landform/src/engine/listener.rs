@@ -16,10 +16,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use landform_apiserver::Query;
 use landform_engine::{Engine, ReadError};
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::AnyError;
+use crate::serve::bind_asked;
 
 /// A client must send its request's head within this time.
 const HEAD: Duration = Duration::from_secs(15);
@@ -30,9 +30,7 @@ pub(super) async fn listen(
     engine: Engine,
     registry: prometheus::Registry,
 ) -> Result<(SocketAddr, JoinHandle<()>), AnyError> {
-    let listener = TcpListener::bind(address).await.map_err(|error| {
-        format!("can't listen on {address}: {error}; name another address with --listen")
-    })?;
+    let listener = bind_asked(address).await?;
     let address = listener.local_addr()?;
     let task = tokio::spawn(async move {
         loop {

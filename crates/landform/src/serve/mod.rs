@@ -5,6 +5,7 @@
 //! finds out who calls (`auth.rs`).
 
 mod auth;
+mod bind;
 mod gate;
 mod kubeconfig;
 mod listener;
@@ -17,9 +18,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+pub(crate) use self::bind::{bind, bind_asked};
 pub(crate) use self::running::{Options, Running};
 use crate::logging::{self, LogFormat};
 use crate::{AnyError, data_dir, engine};
@@ -72,12 +73,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, AnyError> {
 async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-        format!(
-            "can't listen on {}: {error}; name another address with --listen",
-            args.listen
-        )
-    })?;
+    let listener = bind_asked(args.listen).await?;
     let running = Running::start(Options {
         data_dir: data_dir::resolve(args.data_dir)?,
         kubeconfig: args.kubeconfig,

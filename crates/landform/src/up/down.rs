@@ -77,10 +77,45 @@ async fn down(args: &DownArgs, home: &Home, timeout: Duration) -> Result<ExitCod
         }
     };
     let result = take_down(&client, args, home, timeout).await;
+    let server = match &own {
+        Some(_) => Server::EndsWithThis,
+        None => Server::StaysUp,
+    };
     if let Some(running) = own {
         Running::stop(running).await;
     }
-    result
+    match result? {
+        Taken::Down => Ok(ExitCode::SUCCESS),
+        Taken::Nothing(code) => Ok(code),
+        Taken::Partly(time) => Err(left(server, &time, &home.shown()).into()),
+    }
+}
+
+/// How far it came.
+enum Taken {
+    Down,
+    /// Nothing was deleted.
+    Nothing(ExitCode),
+    /// Something is left after this time.
+    Partly(String),
+}
+
+/// Whether the server is there after this command.
+#[derive(Clone, Copy)]
+enum Server {
+    StaysUp,
+    EndsWithThis,
+}
+
+/// What is said when something is left, below the causes. Their advice needs a server.
+fn left(server: Server, time: &str, directory: &str) -> String {
+    let left = format!("not everything is gone after {time}; what is left waits for the above");
+    match server {
+        Server::StaysUp => left,
+        Server::EndsWithThis => format!(
+            "{left}. The server ends with this command: to do what is advised above, start it with `landform up {directory}`, which goes on with the deletion, and use another terminal"
+        ),
+    }
 }
 
 async fn running_server(home: &Home) -> Option<Client> {
@@ -99,21 +134,21 @@ async fn take_down(
     args: &DownArgs,
     home: &Home,
     timeout: Duration,
-) -> Result<ExitCode, AnyError> {
+) -> Result<Taken, AnyError> {
     let name = home.project_name(client).await?;
     let path = path_of(&name);
     let Some(project) = get(client, &path).await? else {
         println!("There is no project {name} here: nothing to take down.");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Taken::Nothing(ExitCode::SUCCESS));
     };
     print!("{}", preview(client, &name).await?);
     if args.dry_run {
         println!("Nothing was deleted: this was a dry run.");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(Taken::Nothing(ExitCode::SUCCESS));
     }
     if !args.yes && !confirmed("Take all of this down?")? {
         println!("Nothing was deleted.");
-        return Ok(ExitCode::FAILURE);
+        return Ok(Taken::Nothing(ExitCode::FAILURE));
     }
     let uid = project["metadata"]["uid"].as_str().unwrap_or_default();
     let options = json!({
@@ -134,11 +169,7 @@ async fn take_down(
             for line in causes::lines(client, &late).await? {
                 shown.screen.say(&line);
             }
-            let time = span(timeout);
-            return Err(format!(
-                "not everything is gone after {time}; what is left waits for the above"
-            )
-            .into());
+            return Ok(Taken::Partly(span(timeout)));
         }
     }
     let text = format!(
@@ -146,7 +177,7 @@ async fn take_down(
         span(shown.begun.elapsed())
     );
     shown.screen.say(&text);
-    Ok(ExitCode::SUCCESS)
+    Ok(Taken::Down)
 }
 
 /// Shows how it goes until the project itself is gone, which is last.
@@ -203,4 +234,21 @@ async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
         text.push_str(&format!("{line}\n"));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_needs_a_server_and_says_how_to_get_one() {
+        let up = left(Server::StaysUp, "5m", "shop");
+        assert_eq!(
+            up,
+            "not everything is gone after 5m; what is left waits for the above"
+        );
+        let down = left(Server::EndsWithThis, "5m", "shop");
+        assert!(down.starts_with(&up), "{down}");
+        assert!(down.contains("`landform up shop`"), "{down}");
+    }
 }

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::AnyError;
 use crate::client::get;
+use crate::serve::{bind, bind_asked};
 
 /// Where the API is unless something else has that port.
 const USUAL: SocketAddr =
@@ -92,19 +93,18 @@ impl Home {
         asked: Option<SocketAddr>,
     ) -> Result<TcpListener, AnyError> {
         if let Some(address) = asked {
-            let listener = TcpListener::bind(address).await;
-            return listener.map_err(|error| {
-                format!("can't listen on {address}: {error}; name another address with --listen")
-                    .into()
-            });
+            return bind_asked(address).await;
         }
         let last = std::fs::read_to_string(self.kubeconfig())
             .ok()
             .and_then(|text| address_in(&text));
-        for address in last.into_iter().chain([USUAL]) {
-            if let Ok(listener) = TcpListener::bind(address).await {
-                return Ok(listener);
-            }
+        if let Some(address) = last
+            && let Ok(listener) = bind(address).await
+        {
+            return Ok(listener);
+        }
+        if let Ok(listener) = TcpListener::bind(USUAL).await {
+            return Ok(listener);
         }
         Ok(TcpListener::bind(SocketAddr::new(USUAL.ip(), 0)).await?)
     }

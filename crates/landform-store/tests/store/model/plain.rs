@@ -54,6 +54,10 @@ pub(crate) enum ModelCompare {
     Fresh,
     /// One that the key never had, or no longer has.
     Stale,
+    /// The revision since which the key exists, or zero.
+    Lasting,
+    /// An earlier one.
+    Reborn,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +73,8 @@ pub(crate) fn write() -> impl Strategy<Value = Write> {
         1 => Just(ModelCompare::Absent),
         2 => Just(ModelCompare::Fresh),
         1 => Just(ModelCompare::Stale),
+        1 => Just(ModelCompare::Lasting),
+        1 => Just(ModelCompare::Reborn),
     ];
     let op = prop_oneof![
         5 => any::<u8>().prop_map(ModelOp::Put),
@@ -152,6 +158,12 @@ impl Model {
                 ModelCompare::Stale => {
                     Compare::ModifiedAt(Revision(current.map_or(1, |found| found.2 - 1)))
                 }
+                ModelCompare::Lasting => {
+                    Compare::CreatedAt(Revision(current.map_or(0, |found| found.1)))
+                }
+                ModelCompare::Reborn => {
+                    Compare::CreatedAt(Revision(current.map_or(1, |found| found.1 - 1)))
+                }
             };
             let op = match write.op {
                 ModelOp::Put(byte) => Op::Put(Bytes::from(vec![byte; 3])),
@@ -171,6 +183,7 @@ impl Model {
                 Compare::Any => false,
                 Compare::Absent => current.is_some(),
                 Compare::ModifiedAt(revision) => current.is_none_or(|found| found.2 != revision.0),
+                Compare::CreatedAt(revision) => current.is_none_or(|found| found.1 != revision.0),
             }
         })
     }
