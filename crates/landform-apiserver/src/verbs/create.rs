@@ -14,6 +14,7 @@ use crate::environment::generated_name;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, meta, rules};
 use crate::registry::Resource;
+use crate::room::Writer;
 use crate::server::{ApiServer, Call};
 
 /// A generated name that is taken is tried again so often.
@@ -140,9 +141,15 @@ impl ApiServer {
         }
         self.refuse_escalation(place, options.limited.as_ref(), object, None)
             .await?;
+        self.refuse_foreign_owner(place, options.limited.as_ref(), object, None)
+            .await?;
         self.settle(resource, object);
         let key = resource.key(&place.namespace, meta::name(object));
         let value = write::encoded(place, object)?;
+        let _reserved = match options.writer {
+            Writer::Server => None,
+            Writer::Own | Writer::Client => self.reserve(place, meta::name(object)).await?,
+        };
         for _ in 0..GUARD_TRIES {
             let guards = [
                 self.namespace_guard(place).await?,
@@ -157,7 +164,8 @@ impl ApiServer {
                 Compare::Absent,
                 Op::Put(value.clone()),
                 guards.into_iter().flatten(),
-            );
+            )
+            .within(self.room(options.writer, false));
             match self.commit(resource, txn, Some(object)).await? {
                 TxnOutcome::Committed(revision) => return Ok(Some((value, revision))),
                 TxnOutcome::Conflict { index: 0, .. } => return Ok(None),

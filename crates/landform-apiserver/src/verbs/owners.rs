@@ -170,7 +170,7 @@ impl ApiServer {
     }
 }
 
-fn references(object: &Object) -> Vec<Reference> {
+pub(super) fn references(object: &Object) -> Vec<Reference> {
     let list = meta::metadata(object).get("ownerReferences");
     list.and_then(|list| Vec::deserialize(list).ok())
         .unwrap_or_default()

@@ -15,6 +15,7 @@ use crate::object::{Object, encode, meta, oversized, rules};
 use crate::registry::{Origin, Presentation, Resource, from_definition};
 use crate::request::decode::{self, BODY_BYTES, BodyForm};
 use crate::request::query::FieldValidation;
+use crate::room::Writer;
 use crate::server::{ApiServer, Call};
 
 /// Options that all writes have.
@@ -25,6 +26,8 @@ pub(crate) struct WriteOptions {
     pub(crate) validation: FieldValidation,
     /// Who may grant only what they have; none for those who may do everything.
     pub(crate) limited: Option<Identity>,
+    /// Who writes, as far as room goes.
+    pub(crate) writer: Writer,
 }
 
 impl WriteOptions {
@@ -33,6 +36,7 @@ impl WriteOptions {
         dry_run: false,
         validation: FieldValidation::Ignore,
         limited: None,
+        writer: Writer::Server,
     };
 
     /// Reads them from the query.
@@ -41,6 +45,11 @@ impl WriteOptions {
             dry_run: call.query.dry_run()?,
             validation: FieldValidation::from_query(&call.query)?,
             limited: (!call.identity.is_master()).then(|| call.identity.clone()),
+            writer: if call.identity.is_internal() {
+                Writer::Own
+            } else {
+                Writer::Client
+            },
         })
     }
 }

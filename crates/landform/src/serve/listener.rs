@@ -7,7 +7,7 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use landform_apiserver::{ApiServer, Identity};
+use landform_apiserver::{ApiServer, Identity, PeerAddress};
 use rustls::RootCertStore;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
@@ -109,6 +109,7 @@ async fn connection(
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), AnyError> {
     stream.set_nodelay(true)?;
+    let peer = PeerAddress(stream.peer_addr()?);
     let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
     let (_, session) = stream.get_ref();
     let certified: Option<Arc<Identity>> = session
@@ -121,6 +122,7 @@ async fn connection(
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         let (server, certified, pass) = (server.clone(), certified.clone(), pass.clone());
         let under_way = requests.begin();
+        request.extensions_mut().insert(peer);
         async move {
             if let Some(identity) = identify(&server, &request, certified.as_deref()).await {
                 pass.is_known();
