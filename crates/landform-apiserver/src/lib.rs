@@ -46,6 +46,7 @@ pub use body::Body;
 pub use identity::{AUTHENTICATED, Identity, MASTERS};
 pub use lifecycle::UNDELETABLE;
 pub use local::LocalService;
+pub use object::oversized::{Remark, remark};
 pub use request::query::Query;
 pub use room::StoreQuota;
 pub use server::{ApiServer, Config};

@@ -35,7 +35,7 @@ use self::load::{Loaded, blames_contents, load, structural_faults};
 pub(crate) use self::maintenance::backup_state;
 use self::maintenance::refuse_own_file;
 pub use self::maintenance::{
-    CheckReport, Kept, RestoreOptions, accept_loss, backup, check, compact, restore,
+    CheckReport, Kept, RestoreOptions, accept_loss, backup, check, check_with, compact, restore,
 };
 use self::row::MOST_WRITES;
 use self::writer::{FullDisk, Pace, Request, Writer};
