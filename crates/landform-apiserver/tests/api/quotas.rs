@@ -1,6 +1,15 @@
 //! `ResourceQuota`: numbers of objects in a namespace.
 
-use landform_apiserver::{Config, Identity, MASTERS};
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use landform_apiserver::{ApiServer, Config, Identity, MASTERS};
+use landform_store::memory::MemoryStore;
+use landform_store::{
+    Bucket, Error, Key, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Usage, Watch,
+    WatchError,
+};
 use serde_json::{Value, json};
 
 use crate::harness::{Api, DEFINITIONS, MAPS, WIDGETS, map, widget, widgets};
@@ -89,9 +98,83 @@ async fn creates_beyond_a_quota_are_refused_and_its_status_says_what_is_used() {
     api.post(MAPS, map("d")).await.ok();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+/// A store whose commits take a while, as those on a disk do: others are looked at meanwhile.
+struct SlowStore(Arc<MemoryStore>);
+
+impl Store for SlowStore {
+    fn revision(&self) -> Revision {
+        self.0.revision()
+    }
+
+    fn compacted(&self) -> Revision {
+        self.0.compacted()
+    }
+
+    fn usage(&self) -> Usage {
+        self.0.usage()
+    }
+
+    fn get(&self, key: &Key) -> BoxFuture<'_, Result<Option<Record>, Error>> {
+        self.0.get(key)
+    }
+
+    fn range(&self, query: RangeQuery) -> BoxFuture<'_, Result<Page, Error>> {
+        self.0.range(query)
+    }
+
+    fn count(&self, bucket: &Bucket) -> BoxFuture<'_, Result<usize, Error>> {
+        self.0.count(bucket)
+    }
+
+    fn commit(&self, txn: Txn) -> BoxFuture<'_, Result<TxnOutcome, Error>> {
+        Box::pin(async move {
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            self.0.commit(txn).await
+        })
+    }
+
+    fn watch(
+        &self,
+        bucket: &Bucket,
+        prefix: &str,
+        after: Revision,
+    ) -> Result<Box<dyn Watch>, WatchError> {
+        self.0.watch(bucket, prefix, after)
+    }
+
+    fn watch_all(&self, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
+        self.0.watch_all(after)
+    }
+
+    fn compact(&self, before: Revision) -> BoxFuture<'_, Result<(), Error>> {
+        self.0.compact(before)
+    }
+
+    fn buckets(&self) -> BoxFuture<'_, Result<Vec<Bucket>, Error>> {
+        self.0.buckets()
+    }
+
+    fn backup<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<Revision, Error>> {
+        self.0.backup(file)
+    }
+
+    fn fork(&self) -> BoxFuture<'_, Result<MemoryStore, Error>> {
+        self.0.fork()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), Error>> {
+        self.0.close()
+    }
+}
+
+#[tokio::test]
 async fn many_creates_at_once_leave_exactly_what_is_allowed() {
-    let api = Api::without_background(Config::default()).await;
+    let store = Arc::new(MemoryStore::new());
+    let slow = Arc::new(SlowStore(store.clone()));
+    let server = ApiServer::start(slow, Config::default()).await.unwrap();
+    let api = Api::of(server, store);
     let before = api.get(MAPS).await.ok()["items"].as_array().unwrap().len();
     let hard = json!({"count/configmaps": (before + 10).to_string()});
     api.post(QUOTAS, quota("ten", hard)).await.ok();
