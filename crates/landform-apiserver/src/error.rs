@@ -43,6 +43,8 @@ pub enum Reason {
     ServiceUnavailable,
     /// 504: it took too long.
     Timeout,
+    /// 507: there is no room for what would be stored.
+    InsufficientStorage,
 }
 
 impl Reason {
@@ -66,6 +68,7 @@ impl Reason {
             Self::InternalError => "InternalError",
             Self::ServiceUnavailable => "ServiceUnavailable",
             Self::Timeout => "Timeout",
+            Self::InsufficientStorage => "InsufficientStorage",
         }
     }
 
@@ -88,6 +91,7 @@ impl Reason {
             Self::InternalError => 500,
             Self::ServiceUnavailable => 503,
             Self::Timeout => 504,
+            Self::InsufficientStorage => 507,
         }
     }
 }
@@ -310,6 +314,12 @@ impl ApiError {
         self.0.reason
     }
 
+    /// The name of the object that this is about; empty when it is about none.
+    #[must_use]
+    pub(crate) fn subject_name(&self) -> &str {
+        self.0.subject.as_ref().map_or("", |subject| &subject.name)
+    }
+
     /// In words.
     #[must_use]
     pub fn message(&self) -> &str {
@@ -401,6 +411,7 @@ impl From<landform_store::Error> for ApiError {
             )
             .caused_by("ResourceVersionTooLarge", "Too large resource version", "")
             .retry_after(1),
+            Error::Full { bytes, bytes_max } => crate::room::full(*bytes, *bytes_max),
             Error::DiskFull { .. } | Error::ReadOnly { .. } | Error::Closed => {
                 Self::new(Reason::ServiceUnavailable, error.to_string()).retry_after(5)
             }

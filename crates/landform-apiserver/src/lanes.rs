@@ -49,11 +49,16 @@ pub(crate) struct Held {
 
 impl Lane {
     pub(crate) fn new(places: usize) -> Self {
+        Self::with_queue(places, places)
+    }
+
+    /// A lane in which one user may have `queue` requests waiting.
+    pub(crate) fn with_queue(places: usize, queue: usize) -> Self {
         Self {
             shared: Arc::new(Mutex::new(Places {
                 free: places,
                 share: (places * 3).div_ceil(4),
-                queue: places,
+                queue,
                 users: BTreeMap::new(),
                 ticket: 0,
             })),

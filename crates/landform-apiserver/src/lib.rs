@@ -11,12 +11,15 @@
 //! - A deletion mark is never undone; an object goes when its last finalizer does (G2, G3).
 //! - Nothing that a client sends can crash the server: bodies, depths, patches and requests are limited.
 
+mod audit;
 pub mod body;
 mod custom_kinds;
 mod dependents;
 mod discovery;
 pub mod environment;
 pub mod error;
+mod health;
+mod heavy;
 mod identity;
 mod kinds;
 mod lanes;
@@ -24,10 +27,12 @@ mod lifecycle;
 mod local;
 mod metrics;
 mod object;
+mod quotas;
 mod rbac;
 mod registry;
 mod request;
 mod respond;
+mod room;
 mod selector;
 mod server;
 mod table;
@@ -36,11 +41,14 @@ mod uids;
 mod verbs;
 mod view;
 
+pub use audit::{AuditLevel, AuditLog, AuditOptions, PeerAddress};
 pub use body::Body;
 pub use identity::{AUTHENTICATED, Identity, MASTERS};
 pub use lifecycle::UNDELETABLE;
 pub use local::LocalService;
+pub use object::oversized::{Remark, remark};
 pub use request::query::Query;
+pub use room::StoreQuota;
 pub use server::{ApiServer, Config};
 pub use tokens::{StaticToken, TokenKey, TokenKeyError};
 pub use view::View;

@@ -12,6 +12,7 @@ use prometheus::{
 
 use crate::registry::{Kinds, Resource};
 use crate::request::path::Target;
+use crate::room::StoreQuota;
 
 /// The server's metrics.
 pub(crate) struct Metrics {
@@ -21,6 +22,8 @@ pub(crate) struct Metrics {
     watches: IntGaugeVec,
     revision: IntGauge,
     compacted: IntGauge,
+    store_bytes: IntGaugeVec,
+    store_quota: IntGauge,
 }
 
 /// How one request is counted.
@@ -79,12 +82,27 @@ impl Metrics {
             "The oldest revision to read or watch from.",
         )
         .expect("a valid metric");
+        let store_bytes = IntGaugeVec::new(
+            Opts::new(
+                "landform_store_bytes",
+                "What the store keeps in memory, by what it is.",
+            ),
+            &["what"],
+        )
+        .expect("a valid metric");
+        let store_quota = IntGauge::new(
+            "landform_store_quota_bytes",
+            "What the store may keep in memory; 0 for any amount.",
+        )
+        .expect("a valid metric");
         for collector in [
             Box::new(requests.clone()) as Box<dyn prometheus::core::Collector>,
             Box::new(durations.clone()),
             Box::new(watches.clone()),
             Box::new(revision.clone()),
             Box::new(compacted.clone()),
+            Box::new(store_bytes.clone()),
+            Box::new(store_quota.clone()),
         ] {
             registry.register(collector).expect("registered once");
         }
@@ -95,6 +113,8 @@ impl Metrics {
             watches,
             revision,
             compacted,
+            store_bytes,
+            store_quota,
         }
     }
 
@@ -155,11 +175,21 @@ impl Metrics {
     }
 
     /// The page that Prometheus reads.
-    pub(crate) fn text(&self, store: &dyn Store) -> String {
-        self.revision
-            .set(i64::try_from(store.revision().0).unwrap_or(i64::MAX));
-        self.compacted
-            .set(i64::try_from(store.compacted().0).unwrap_or(i64::MAX));
+    pub(crate) fn text(&self, store: &dyn Store, quota: Option<StoreQuota>) -> String {
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        self.revision.set(number(store.revision().0));
+        self.compacted.set(number(store.compacted().0));
+        let usage = store.usage();
+        for (what, bytes) in [
+            ("objects", usage.records_bytes),
+            ("history", usage.history_bytes),
+        ] {
+            self.store_bytes
+                .with_label_values(&[what])
+                .set(number(bytes));
+        }
+        self.store_quota
+            .set(quota.map_or(0, |quota| number(quota.bytes)));
         let mut out = Vec::new();
         if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut out) {
             tracing::warn!(%error, "the metrics can't be written");
@@ -187,7 +217,7 @@ mod tests {
             metrics.finished(&labels, code, Duration::from_millis(2));
         }
         let store = landform_store::memory::MemoryStore::new();
-        let text = metrics.text(&store);
+        let text = metrics.text(&store, None);
         assert!(
             text.contains(
                 r#"apiserver_request_total{code="200",resource="configmaps",verb="watch"} 1"#

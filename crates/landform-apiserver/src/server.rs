@@ -20,9 +20,11 @@ use landform_store::Store;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::{AuditLog, Created, Draft, Outcome};
 use crate::body::Body;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::{ApiError, Reason, Result};
+use crate::heavy;
 use crate::identity::Identity;
 use crate::lanes::Lane;
 use crate::metrics::Metrics;
@@ -32,8 +34,11 @@ use crate::request::path::{self, Target};
 use crate::request::query::Query;
 use crate::request::receive::receive;
 use crate::respond;
+use crate::room::StoreQuota;
 use crate::tokens::{StaticToken, TokenKey, Tokens};
 
+/// Which line of the audit log a request has.
+const AUDIT_ID: http::HeaderName = http::HeaderName::from_static("audit-id");
 /// How many requests of the server's own parts may be under way at once.
 const OWN_IN_FLIGHT: usize = 4_000;
 
@@ -61,6 +66,10 @@ pub struct Config {
     /// Signs the tokens of service accounts. Without one they are signed by a key that nobody else has, and
     /// are worth nothing after a restart.
     pub token_key: Option<Arc<TokenKey>>,
+    /// Where requests are written down; nowhere without one.
+    pub audit: Option<AuditLog>,
+    /// How much the store may keep in memory; any amount without one.
+    pub store_quota: Option<StoreQuota>,
 }
 
 impl Default for Config {
@@ -76,6 +85,8 @@ impl Default for Config {
             ca_certificate: None,
             static_tokens: Vec::new(),
             token_key: None,
+            audit: None,
+            store_quota: None,
         }
     }
 }
@@ -107,10 +118,13 @@ pub(crate) struct Shared {
     /// Owners that writes under way are about to add.
     pub(crate) announced_owners: crate::verbs::Announced,
     pub(crate) watches: crate::lanes::Watches,
+    pub(crate) quotas: crate::quotas::Quotas,
     reads: Lane,
     writes: Lane,
     /// For the server's own parts, so that no client can stop them.
     own: Lane,
+    /// For requests on large values, besides their place in another lane.
+    pub(crate) heavy: Lane,
     /// Wakes those who wait in their order; a `watch` channel would shuffle them, and no simulation of
     /// the server could be repeated.
     stopping: CancellationToken,
@@ -152,9 +166,11 @@ impl ApiServer {
                 registry: Registry::builtin(),
                 environment,
                 watches: crate::lanes::Watches::default(),
+                quotas: crate::quotas::Quotas::default(),
                 reads: Lane::new(config.reads_in_flight),
                 writes: Lane::new(config.writes_in_flight),
                 own: Lane::new(OWN_IN_FLIGHT),
+                heavy: Lane::with_queue(heavy::places(), heavy::WAITING_MAX),
                 config,
                 metrics: Metrics::new(),
                 openapi: crate::discovery::OpenApiCache::default(),
@@ -170,6 +186,9 @@ impl ApiServer {
                 stopping: CancellationToken::new(),
             }),
         };
+        if let Some(audit) = &server.shared.config.audit {
+            audit.register(&server.shared.metrics.registry());
+        }
         server.load_definitions().await?;
         server.ensure_namespaces().await?;
         server.ensure_rules().await?;
@@ -217,28 +236,48 @@ impl ApiServer {
             &target,
             request.uri().query(),
         );
+        let mut draft = Draft::begin(self.shared.config.audit.as_ref(), &request);
         // A bug in one request must not take others on the same connection with it.
-        let answer = AssertUnwindSafe(self.route(request, target))
+        let answer = AssertUnwindSafe(self.route(request, target, draft.as_mut()))
             .catch_unwind()
             .await;
-        let response = match answer.unwrap_or_else(|panic| Err(crashed(&*panic))) {
-            Ok(response) => response,
-            Err(error) => respond::error(&error),
+        let answer = answer.unwrap_or_else(|panic| Err(crashed(&*panic)));
+        let (mut response, error) = match answer {
+            Ok(response) => (response, None),
+            Err(error) => (respond::error(&error), Some(error)),
         };
+        let created = response.extensions_mut().remove::<Created>();
+        if let Some(draft) = draft {
+            let outcome = Outcome {
+                status: response.status(),
+                error: error.as_ref(),
+                created,
+                view: self.view(draft.path()).map(|(_, name, _)| name),
+            };
+            if let Some(id) = draft.finish(&outcome).and_then(|id| id.parse().ok()) {
+                response.headers_mut().insert(AUDIT_ID, id);
+            }
+        }
         self.shared
             .metrics
             .finished(&labels, response.status(), started.elapsed());
         response
     }
 
-    async fn route<B>(&self, request: Request<B>, target: Target) -> Result<Response<Body>>
+    async fn route<B>(
+        &self,
+        request: Request<B>,
+        target: Target,
+        draft: Option<&mut Draft>,
+    ) -> Result<Response<Body>>
     where
         B: http_body::Body + Send,
         B::Data: Send,
         B::Error: std::fmt::Display,
     {
         if target == Target::Health {
-            return Ok(respond::text("ok"));
+            let query = Query::parse(request.uri().query())?;
+            return Ok(self.health(request.uri().path(), &query));
         }
         let (mut parts, body) = request.into_parts();
         let identity = parts
@@ -268,6 +307,9 @@ impl ApiServer {
             Some(OnBehalf(writer)) if identity.is_internal() => Some(writer),
             _ => identity.writer(),
         };
+        if let Some(draft) = draft {
+            draft.acts_as(&identity);
+        }
         let view = self.view(parts.uri.path());
         if !identity.is_master() {
             let view = view.as_ref().map(|(_, name, _)| *name);
@@ -295,7 +337,7 @@ impl ApiServer {
         let work = async {
             match &view {
                 Some((view, _, rest)) => self.read_view(&call, &**view, rest).await,
-                None => self.dispatch(&call, target, is_watch).await,
+                None => self.carry_out(call, target, is_watch, &caller).await,
             }
         };
         match tokio::time::timeout(self.shared.config.request_timeout, work).await {
@@ -310,7 +352,7 @@ impl ApiServer {
         }
     }
 
-    async fn dispatch(
+    pub(crate) async fn dispatch(
         &self,
         call: &Call,
         target: Target,
@@ -330,7 +372,9 @@ impl ApiServer {
         }
         match target {
             Target::Metrics => Ok(respond::metrics(
-                self.shared.metrics.text(&*self.shared.store),
+                self.shared
+                    .metrics
+                    .text(&*self.shared.store, self.shared.config.store_quota),
             )),
             _ => self.discover(call, &target),
         }

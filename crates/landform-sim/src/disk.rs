@@ -12,8 +12,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use landform_store::memory::MemoryStore;
 use landform_store::{
-    Bucket, Error, Key, Op, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Watch,
-    WatchError,
+    Bucket, Error, Key, Op, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Usage,
+    Watch, WatchError,
 };
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -186,6 +186,10 @@ impl Store for CrashingStore {
 
     fn compacted(&self) -> Revision {
         self.disk.store.compacted()
+    }
+
+    fn usage(&self) -> Usage {
+        self.disk.store.usage()
     }
 
     fn get(&self, key: &Key) -> BoxFuture<'_, Result<Option<Record>, Error>> {

@@ -30,6 +30,14 @@ pub enum Error {
         /// The file that could not grow.
         path: String,
     },
+    /// The transaction would make the records larger than it allows. Nothing was written.
+    #[error("the records take {bytes} bytes, and would take more than {bytes_max}")]
+    Full {
+        /// What they take now.
+        bytes: u64,
+        /// What they may take.
+        bytes_max: u64,
+    },
     /// The store refuses writes since an earlier failure left the disk in doubt.
     #[error("the store takes no writes since {since}: check the disk, then restart the server")]
     ReadOnly {

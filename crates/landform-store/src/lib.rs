@@ -94,6 +94,15 @@ pub trait Watch: Send {
     fn progress(&self) -> Revision;
 }
 
+/// What a store keeps in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The newest records.
+    pub records_bytes: u64,
+    /// Values that only the history still needs.
+    pub history_bytes: u64,
+}
+
 /// A backend. Cheap to share behind an `Arc`; every method may be called from any task.
 pub trait Store: Send + Sync + 'static {
     /// The newest revision whose writes are readable here.
@@ -101,6 +110,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// The oldest revision that reads may still name; watches may start at it or later.
     fn compacted(&self) -> Revision;
+
+    /// What is kept in memory.
+    fn usage(&self) -> Usage;
+
+    /// Why writes are refused for now, if they are: a full disk, or one in doubt.
+    fn trouble(&self) -> Option<Error> {
+        None
+    }
 
     /// The newest record of a key.
     fn get(&self, key: &Key) -> BoxFuture<'_, Result<Option<Record>, Error>>;

@@ -15,7 +15,7 @@ use crate::feed::Feed;
 use crate::history::{History, HistoryLimits};
 use crate::state::{State, Verdict};
 use crate::{
-    Bucket, Error, Key, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Watch,
+    Bucket, Error, Key, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Usage, Watch,
     WatchError,
 };
 
@@ -55,6 +55,7 @@ impl MemoryStore {
         let mut state = State::clone(&self.feed.state());
         match state.apply(txn) {
             Verdict::Conflict { index, current } => Ok(TxnOutcome::Conflict { index, current }),
+            Verdict::Full { bytes, bytes_max } => Err(Error::Full { bytes, bytes_max }),
             Verdict::Applied(events) => {
                 let revision = state.revision;
                 if !events.is_empty() {
@@ -103,6 +104,10 @@ impl Store for MemoryStore {
 
     fn compacted(&self) -> Revision {
         self.feed.state().compacted
+    }
+
+    fn usage(&self) -> Usage {
+        self.feed.state().usage()
     }
 
     fn get(&self, key: &Key) -> BoxFuture<'_, Result<Option<Record>, Error>> {

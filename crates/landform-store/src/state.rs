@@ -11,6 +11,7 @@ use imbl::{OrdMap, Vector};
 
 use crate::{
     Bucket, Compare, Error, Event, EventKind, Key, Op, Page, RangeQuery, Record, Revision, Txn,
+    Usage,
 };
 
 /// All records at one revision, and the events that led there since [`State::compacted`].
@@ -23,6 +24,8 @@ pub(crate) struct State {
     pub(crate) log: Vector<Arc<Event>>,
     /// How many bytes of values only the log still needs.
     pub(crate) superseded_bytes: u64,
+    /// How many bytes the records take.
+    pub(crate) records_bytes: u64,
 }
 
 /// The records and the events of one bucket.
@@ -45,6 +48,8 @@ pub(crate) enum Verdict {
         index: usize,
         current: Option<Record>,
     },
+    /// The records would take more room than the transaction allows.
+    Full { bytes: u64, bytes_max: u64 },
 }
 
 impl BucketState {
@@ -61,6 +66,13 @@ impl BucketState {
 impl State {
     pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Record>> {
         self.buckets.get(&key.bucket)?.records.get(&*key.name)
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        Usage {
+            records_bytes: self.records_bytes,
+            history_bytes: self.superseded_bytes,
+        }
     }
 
     pub(crate) fn count(&self, bucket: &Bucket) -> usize {
@@ -144,6 +156,12 @@ impl State {
                 };
             }
         }
+        if let Some(bytes_max) = txn.records_bytes_max {
+            let (bytes, after) = (self.records_bytes, self.records_bytes_after(txn));
+            if after > bytes && after > bytes_max {
+                return Verdict::Full { bytes, bytes_max };
+            }
+        }
         let mut events = Vec::with_capacity(txn.writes.len());
         for (key, _, op) in &txn.writes {
             let revision = Revision(self.revision.0 + 1);
@@ -155,6 +173,29 @@ impl State {
         Verdict::Applied(events)
     }
 
+    /// How many bytes the records would take after a transaction.
+    fn records_bytes_after(&self, txn: &Txn) -> u64 {
+        let mut bytes = self.records_bytes;
+        for (index, (key, _, op)) in txn.writes.iter().enumerate() {
+            // Only the last write of a key counts.
+            if txn
+                .writes
+                .iter()
+                .skip(index + 1)
+                .any(|(later, ..)| later == key)
+            {
+                continue;
+            }
+            let before = self.get(key).map_or(0, |record| room(key, &record.value));
+            bytes = match op {
+                Op::Put(value) => (bytes + room(key, value)).saturating_sub(before),
+                Op::Delete => bytes.saturating_sub(before),
+                Op::Check => bytes,
+            };
+        }
+        bytes
+    }
+
     /// Applies one write and logs its event, if it has one.
     pub(crate) fn write(&mut self, key: &Key, op: &Op, revision: Revision) -> Option<Arc<Event>> {
         let event = match op {
@@ -163,6 +204,7 @@ impl State {
                 self.get(key)?;
                 let bucket = self.bucket_mut(&key.bucket);
                 let last = bucket.records.remove(&*key.name)?;
+                self.records_bytes -= room(key, &last.value);
                 Event {
                     revision,
                     kind: EventKind::Deleted,
@@ -190,6 +232,8 @@ impl State {
                 bucket
                     .records
                     .insert(Arc::clone(&record.key.name), Arc::new(record.clone()));
+                let before = previous.as_ref().map_or(0, |last| room(key, &last.value));
+                self.records_bytes = self.records_bytes + room(key, value) - before;
                 Event {
                     revision,
                     kind: match previous {
@@ -213,16 +257,21 @@ impl State {
 
     /// Puts a record that is known to be the newest of its key, without an event.
     pub(crate) fn load(&mut self, record: Record) {
+        let added = room(&record.key, &record.value);
         let bucket = self.bucket_mut(&record.key.bucket);
-        bucket
+        let before = bucket
             .records
             .insert(Arc::clone(&record.key.name), Arc::new(record));
+        let before = before.map_or(0, |last| room(&last.key, &last.value));
+        self.records_bytes = self.records_bytes + added - before;
     }
 
     /// Removes a record without an event: it was gone before the history began.
     pub(crate) fn unload(&mut self, key: &Key) {
-        if self.get(key).is_some() {
-            self.bucket_mut(&key.bucket).records.remove(&*key.name);
+        if self.get(key).is_some()
+            && let Some(last) = self.bucket_mut(&key.bucket).records.remove(&*key.name)
+        {
+            self.records_bytes -= room(key, &last.value);
         }
     }
 
@@ -311,6 +360,14 @@ pub(crate) fn first_after(log: &Vector<Arc<Event>>, revision: Revision) -> usize
     }) {
         Ok(position) | Err(position) => position,
     }
+}
+
+/// What a record takes besides its value and its name: its places in the maps, counters and the like.
+const RECORD_BYTES: u64 = 256;
+
+/// The bytes that a record takes.
+fn room(key: &Key, value: &[u8]) -> u64 {
+    (key.name.len() + value.len()) as u64 + RECORD_BYTES
 }
 
 /// The size of the value that this event replaced or removed: only the log keeps it alive.

@@ -34,6 +34,8 @@ pub enum Op {
 pub struct Txn {
     /// Key, condition, write.
     pub writes: Vec<(Key, Compare, Op)>,
+    /// If the records take more room after this transaction than before, they may take at most this many bytes.
+    pub records_bytes_max: Option<u64>,
 }
 
 impl Txn {
@@ -42,6 +44,7 @@ impl Txn {
     pub fn one(key: Key, compare: Compare, op: Op) -> Self {
         Self {
             writes: vec![(key, compare, op)],
+            records_bytes_max: None,
         }
     }
 
@@ -49,6 +52,14 @@ impl Txn {
     #[must_use]
     pub fn and(mut self, key: Key, compare: Compare, op: Op) -> Self {
         self.writes.push((key, compare, op));
+        self
+    }
+
+    /// The transaction, refused with [`Error::Full`] if it makes the records larger than this; one that doesn't make
+    /// them larger is applied, however large they are.
+    #[must_use]
+    pub fn within(mut self, records_bytes_max: Option<u64>) -> Self {
+        self.records_bytes_max = records_bytes_max;
         self
     }
 

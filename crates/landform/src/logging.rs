@@ -52,9 +52,66 @@ pub(crate) fn start(format: LogFormat) {
 }
 
 fn filter() -> EnvFilter {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    quiet(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
+}
+
+/// The filter without what quotes objects.
+fn quiet(filter: EnvFilter) -> EnvFilter {
     CLIENT
         .iter()
         .filter_map(|directive| directive.parse().ok())
         .fold(filter, EnvFilter::add_directive)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn no_setting_lets_the_client_library_log_bodies() {
+        for setting in [
+            "info",
+            "trace",
+            "kube_client=trace",
+            "kube_client::client=trace",
+            "kube_client::client=warn,kube=trace",
+        ] {
+            let lines = Lines::default();
+            let writer = lines.clone();
+            let subscriber = tracing_subscriber::fmt()
+                .with_env_filter(quiet(EnvFilter::new(setting)))
+                .with_writer(move || writer.clone())
+                .finish();
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::warn!(target: "kube_client::client", "{{\"data\":\"canary\"}}, error");
+                tracing::debug!(target: "kube_client::client", "canary");
+                tracing::debug!(target: "kube_client", "canary");
+                tracing::trace!(target: "kube_client::api", "canary");
+                tracing::error!(target: "kube_client::client", "failed");
+                tracing::info!("landform's own");
+            });
+            let text = String::from_utf8(lines.0.lock().clone()).unwrap();
+            assert!(!text.contains("canary"), "{setting}: {text}");
+            assert!(text.contains("failed"), "{setting}: {text}");
+        }
+    }
 }

@@ -41,6 +41,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::output::harmless::harmless;
+
 /// A write allocates some hundred small pieces, and takes a fifth less CPU with this allocator than
 /// with the system's (docs/benchmarks.md).
 #[global_allocator]
@@ -175,7 +177,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}", chain(&*error));
+            eprintln!("error: {}", harmless(&chain(&*error)));
             if error.is::<exit::Usage>() {
                 exit::usage()
             } else {
@@ -192,6 +194,11 @@ fn say(text: &str) -> Result<(), AnyError> {
 
 /// As [`say`], at once; false when nobody reads any more.
 fn say_open(text: &str) -> Result<bool, AnyError> {
+    say_raw(&harmless(text))
+}
+
+/// As [`say_open`], with whatever the text does to a terminal.
+fn say_raw(text: &str) -> Result<bool, AnyError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),

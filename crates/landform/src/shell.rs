@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
-use crate::{AnyError, Cli, exit, say};
+use crate::{AnyError, Cli, exit, say_raw};
 
 const EXAMPLES: &str = "Examples:
   landform completion bash > ~/.local/share/bash-completion/completions/landform
@@ -33,7 +33,7 @@ pub(crate) struct ManArgs {
 pub(crate) fn completion(args: CompletionArgs) -> Result<ExitCode, AnyError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "landform", &mut text);
-    say(&String::from_utf8_lossy(&text))?;
+    say_raw(&String::from_utf8_lossy(&text))?;
     Ok(exit::OK)
 }
 
@@ -45,6 +45,6 @@ pub(crate) fn man(args: ManArgs) -> Result<ExitCode, AnyError> {
     }
     let mut text = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut text)?;
-    say(&String::from_utf8_lossy(&text))?;
+    say_raw(&String::from_utf8_lossy(&text))?;
     Ok(exit::OK)
 }

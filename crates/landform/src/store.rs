@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use landform_apiserver::Remark;
 use landform_store::embedded::{self, RestoreOptions};
+use landform_store::{Key, Record};
 
+use crate::output::harmless::harmless;
 use crate::{AnyError, data_dir};
 
 /// What to do with the data.
@@ -50,11 +53,32 @@ impl Where {
     }
 }
 
+/// What is unusual about a record, and how to be rid of it.
+fn remark(record: &Record) -> Option<String> {
+    let Remark {
+        what,
+        can_be_deleted,
+    } = landform_apiserver::remark(&record.value)?;
+    let Key { bucket, name } = &record.key;
+    let (namespace, name) = match name.split_once('/') {
+        Some((namespace, name)) => (format!(" -n {namespace}"), name),
+        None => (String::new(), &**name),
+    };
+    let advice = if can_be_deleted {
+        format!(
+            "; with the server running, `landform delete {bucket}/{name}{namespace}` deletes it"
+        )
+    } else {
+        String::new()
+    };
+    Some(format!("{bucket} {name}{namespace} {what}{advice}"))
+}
+
 pub(crate) fn run(command: StoreCommand) -> Result<ExitCode, AnyError> {
     match command {
         StoreCommand::Check(place) => {
-            let report = embedded::check(&place.store()?)?;
-            println!("{report}");
+            let report = embedded::check_with(&place.store()?, remark)?;
+            println!("{}", harmless(&report.to_string()));
             return Ok(if report.is_sound() {
                 ExitCode::SUCCESS
             } else {

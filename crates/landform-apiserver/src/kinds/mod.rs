@@ -7,6 +7,7 @@ mod config;
 pub mod definition;
 pub mod event;
 mod namespace;
+mod quota;
 mod rbac;
 mod workload;
 
@@ -39,6 +40,7 @@ pub fn rules_of(group: &str, kind: &str) -> &'static dyn KindRules {
     match (group, kind) {
         ("", "Namespace") => &namespace::NamespaceRules,
         ("", "ConfigMap") => &config::ConfigMapRules,
+        ("", "ResourceQuota") => &quota::QuotaRules,
         ("", "Secret") => &config::SecretRules,
         ("", "Pod") => &workload::PodRules,
         ("apps", "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet") => {

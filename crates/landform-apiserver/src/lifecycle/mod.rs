@@ -7,6 +7,7 @@
 mod content;
 mod definitions;
 mod namespaces;
+mod quotas;
 
 pub use namespaces::UNDELETABLE;
 
@@ -24,6 +25,8 @@ use crate::server::ApiServer;
 enum Item {
     Namespace(String),
     Definition(String),
+    /// The quotas of a namespace.
+    Quotas(String),
     /// All ClusterRoles that gather the rules of others.
     GatheredRoles,
 }
@@ -33,12 +36,22 @@ enum Item {
 struct Queue {
     order: VecDeque<Item>,
     waiting: BTreeSet<Item>,
+    /// Namespaces in which there is a quota, or was.
+    with_quota: BTreeSet<String>,
 }
 
 impl Queue {
     fn push(&mut self, item: Item) {
         if self.waiting.insert(item.clone()) {
             self.order.push_back(item);
+        }
+    }
+
+    /// The quotas of the namespace that an object of this key is in.
+    fn push_quotas_of(&mut self, key: &str) {
+        if let Some((namespace, _)) = key.split_once('/') {
+            self.with_quota.insert(namespace.to_owned());
+            self.push(Item::Quotas(namespace.to_owned()));
         }
     }
 
@@ -115,12 +128,26 @@ impl ApiServer {
         for name in self.names_in(&self.definitions()).await? {
             queue.push(Item::Definition(name));
         }
+        for name in self
+            .names_in(&self.builtin("", crate::quotas::BUCKET))
+            .await?
+        {
+            queue.push_quotas_of(&name);
+        }
         queue.push(Item::GatheredRoles);
         Ok(())
     }
 
     fn queue_what_moved(&self, event: &Event, queue: &mut Queue) {
         let key = &event.record.key;
+        if key.bucket.as_str() == crate::quotas::BUCKET {
+            queue.push_quotas_of(&key.name);
+        } else if event.kind != EventKind::Updated
+            && let Some((namespace, _)) = key.name.split_once('/')
+            && queue.with_quota.contains(namespace)
+        {
+            queue.push(Item::Quotas(namespace.to_owned()));
+        }
         if key.bucket == self.builtin(crate::rbac::GROUP, "clusterroles").bucket {
             queue.push(Item::GatheredRoles);
         }
@@ -147,6 +174,7 @@ impl ApiServer {
         let (resource, name) = match item {
             Item::Namespace(name) => (self.namespaces(), name),
             Item::Definition(name) => (self.definitions(), name),
+            Item::Quotas(namespace) => return self.look_at_quotas(namespace).await,
             Item::GatheredRoles => return self.write_gathered().await,
         };
         let key = resource.key("", name);
@@ -157,7 +185,7 @@ impl ApiServer {
         match item {
             Item::Namespace(_) => self.look_at_namespace(&object).await,
             Item::Definition(_) => self.look_at_definition(&object).await,
-            Item::GatheredRoles => Ok(()),
+            Item::Quotas(_) | Item::GatheredRoles => Ok(()),
         }
     }
 }

@@ -41,6 +41,38 @@ pub fn read(stored: &[u8]) -> serde_json::Result<Object> {
         .collect()
 }
 
+/// What is unusual about a stored object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// In words, after its name.
+    pub what: String,
+    /// Whether a request can delete it.
+    pub can_be_deleted: bool,
+}
+
+/// What is unusual about a stored object; `None` for one within the budget.
+#[must_use]
+pub fn remark(stored: &[u8]) -> Option<Remark> {
+    let Ok(fields) = fields(stored) else {
+        return Some(Remark {
+            what: "is no JSON object: no request can read or delete it".to_owned(),
+            can_be_deleted: false,
+        });
+    };
+    let whole = serde_json::from_slice::<Value>(stored);
+    let why = match whole.map(|value| Budget::OBJECT.check(&value)) {
+        Ok(Ok(_)) => return None,
+        Ok(Err(exceeded)) => exceeded.to_string(),
+        // The decoder gives up beyond its own limit of depth.
+        Err(_) if fields.contains_key("metadata") => "it is nested too deep".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Some(Remark {
+        what: format!("is more than an object may be ({why}): only its metadata can be changed"),
+        can_be_deleted: read(stored).is_ok(),
+    })
+}
+
 /// The stored form of an object that was read from `before`.
 #[must_use]
 pub fn write(object: &Object, before: &[u8]) -> Vec<u8> {
@@ -107,6 +139,20 @@ mod tests {
             };
             assert_eq!(written.len(), expected.len());
             assert_eq!(fields(&written), fields(&expected));
+        }
+    }
+
+    #[test]
+    fn what_is_over_the_budget_is_remarked_and_can_be_deleted() {
+        assert_eq!(remark(deep(50).as_bytes()), None);
+        for (stored, can_be_deleted) in [
+            (deep(110), true),
+            (deep(500), true),
+            ("[]".into(), false),
+            ("{".into(), false),
+        ] {
+            let remark = remark(stored.as_bytes()).unwrap();
+            assert_eq!(remark.can_be_deleted, can_be_deleted, "{remark:?}");
         }
     }
 

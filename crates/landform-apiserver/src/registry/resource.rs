@@ -153,6 +153,12 @@ impl Resource {
         self.group.is_empty() && self.plural == "namespaces"
     }
 
+    /// Whether its objects are Secrets, whose values are never shown but to those who read them.
+    #[must_use]
+    pub fn is_secrets(&self) -> bool {
+        self.group.is_empty() && self.plural == "secrets"
+    }
+
     /// Whether its objects are service accounts, which have tokens.
     #[must_use]
     pub fn is_service_accounts(&self) -> bool {

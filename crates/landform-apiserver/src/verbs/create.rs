@@ -14,6 +14,7 @@ use crate::environment::generated_name;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, meta, rules};
 use crate::registry::Resource;
+use crate::room::Spender;
 use crate::server::{ApiServer, Call};
 
 /// A generated name that is taken is tried again so often.
@@ -141,8 +142,14 @@ impl ApiServer {
         }
         self.refuse_escalation(place, options.limited.as_ref(), object, None)
             .await?;
+        self.refuse_foreign_owner(place, options.limited.as_ref(), object, None)
+            .await?;
         self.settle(resource, object);
         let key = resource.key(&place.namespace, meta::name(object));
+        let _reserved = match options.spender {
+            Spender::Server => None,
+            Spender::Own | Spender::Client => self.reserve(place, meta::name(object)).await?,
+        };
         for _ in 0..GUARD_TRIES {
             let owners = self.name_owners(place, object, None).await?;
             let value = write::encoded(place, object)?;
@@ -161,7 +168,8 @@ impl ApiServer {
                 let taken = self.shared.store.get(&key).await?.is_some();
                 return Ok((!taken).then_some((value, landform_store::Revision::ZERO)));
             }
-            let txn = guarded(key.clone(), Compare::Absent, Op::Put(value.clone()), guards);
+            let txn = guarded(key.clone(), Compare::Absent, Op::Put(value.clone()), guards)
+                .within(self.room(options.spender, false));
             match self.commit(resource, txn, Some(object)).await? {
                 TxnOutcome::Committed(revision) => return Ok(Some((value, revision))),
                 TxnOutcome::Conflict { index: 0, .. } => return Ok(None),

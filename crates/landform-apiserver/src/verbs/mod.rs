@@ -8,6 +8,7 @@ mod delete;
 mod json_patch;
 mod list;
 mod owner_names;
+mod owner_rights;
 mod owners;
 mod patch;
 pub(crate) mod present;
@@ -73,7 +74,30 @@ impl Place {
 
     /// 422 for this object.
     pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> ApiError {
-        ApiError::invalid(&self.resource.group, &self.resource.kind, name, errors)
+        let Resource { group, kind, .. } = &*self.resource;
+        if self.resource.is_secrets() {
+            let hidden: Vec<FieldError> = errors.iter().map(without_value).collect();
+            return ApiError::invalid(group, kind, name, &hidden);
+        }
+        ApiError::invalid(group, kind, name, errors)
+    }
+}
+
+/// A problem of a Secret: what its sender knows must not come back in errors, which are logged and shown.
+fn without_value(error: &FieldError) -> FieldError {
+    let mut detail = error.detail.as_str();
+    // Some details repeat the value, as JSON and perhaps longer than it is shown: what is quoted goes.
+    if let Some((before, _)) = detail.split_once('"') {
+        detail = before.trim_end_matches([':', ' ']);
+    }
+    let detail = match &error.value {
+        Some(value) => detail.replace(value.as_str(), "…"),
+        None => detail.to_owned(),
+    };
+    FieldError {
+        value: None,
+        detail,
+        ..error.clone()
     }
 }
 

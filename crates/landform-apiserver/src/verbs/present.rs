@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::Place;
 use super::write::Written;
+use crate::audit::Created;
 use crate::body::Body;
 use crate::error::{ApiError, Result};
 use crate::object::{Object, encode, oversized};
@@ -41,6 +42,11 @@ pub(crate) fn written(
     written: Written,
 ) -> Result<Response<Body>> {
     let mut response = one(call, resource, status, &written.value, written.revision)?;
+    if status == StatusCode::CREATED {
+        response
+            .extensions_mut()
+            .insert(Created(written.value.clone()));
+    }
     respond::warn(&mut response, &written.warnings);
     Ok(response)
 }

@@ -105,6 +105,8 @@ impl ApiServer {
                     }
                     self.refuse_escalation(place, options.limited.as_ref(), &object, Some(&old))
                         .await?;
+                    self.refuse_foreign_owner(place, options.limited.as_ref(), &object, Some(&old))
+                        .await?;
                     announced = self.refuse_owner_cycle(place, &object, &old).await?;
                     owners = self.name_owners(place, &mut object, Some(&old)).await?;
                     self.settle(resource, &mut object);
@@ -159,7 +161,8 @@ impl ApiServer {
             Op::Put(value.clone())
         };
         let compare = Compare::ModifiedAt(record.modified);
-        let txn = guarded(record.key.clone(), compare, op, guards);
+        let room = self.room(options.spender, meta::is_marked(object));
+        let txn = guarded(record.key.clone(), compare, op, guards).within(room);
         let kept = (!goes).then_some(object);
         Ok(match self.commit(&place.resource, txn, kept).await? {
             TxnOutcome::Committed(revision) => Some((value, revision)),

@@ -318,19 +318,34 @@ struct SharedLines(Mutex<Vec<(String, &'static str, Bytes)>>);
 /// The events whose lines are kept. Only recent ones are: an event stays in the history for minutes,
 /// its lines are needed while its watchers send it.
 #[derive(Default)]
-pub(crate) struct RecentLines(Mutex<VecDeque<Arc<SharedLines>>>);
+pub(crate) struct RecentLines(Mutex<Recent>);
+
+#[derive(Default)]
+struct Recent {
+    /// With the size of the first line of each.
+    events: VecDeque<(Arc<SharedLines>, usize)>,
+    bytes: usize,
+}
 
 /// The lines of so many events are kept.
 const RECENT: usize = 1024;
+/// The lines that are kept may take this many bytes.
+const RECENT_BYTES_MAX: usize = 16 << 20;
 
 impl RecentLines {
-    fn keep(&self, lines: &Arc<SharedLines>) {
+    fn keep(&self, lines: &Arc<SharedLines>, bytes: usize) {
         let mut recent = self.0.lock();
-        recent.push_back(lines.clone());
-        if recent.len() > RECENT
-            && let Some(oldest) = recent.pop_front()
+        recent.events.push_back((lines.clone(), bytes));
+        recent.bytes += bytes;
+        let mut dropped = Vec::new();
+        while (recent.events.len() > RECENT || recent.bytes > RECENT_BYTES_MAX)
+            && let Some((oldest, bytes)) = recent.events.pop_front()
         {
-            drop(recent);
+            recent.bytes -= bytes;
+            dropped.push(oldest);
+        }
+        drop(recent);
+        for oldest in dropped {
             oldest.0.lock().clear();
         }
     }
@@ -393,7 +408,7 @@ impl Lines {
         let is_first = lines.len() == 1;
         drop(lines);
         if is_first {
-            self.server.shared.recent_lines.keep(&shared);
+            self.server.shared.recent_lines.keep(&shared, line.len());
         }
         line
     }

@@ -16,6 +16,7 @@ use crate::object::{Object, encode, meta, oversized, rules};
 use crate::registry::{Origin, Presentation, Resource, from_definition};
 use crate::request::decode::{self, BODY_BYTES, BodyForm};
 use crate::request::query::FieldValidation;
+use crate::room::Spender;
 use crate::server::{ApiServer, Call};
 
 /// Options that all writes have.
@@ -28,6 +29,8 @@ pub(crate) struct WriteOptions {
     pub(crate) limited: Option<Identity>,
     /// Who is noted as the writer; none for those who may do everything (C6).
     pub(crate) writer: Option<Writer>,
+    /// Who writes, as far as room goes.
+    pub(crate) spender: Spender,
 }
 
 impl WriteOptions {
@@ -37,6 +40,7 @@ impl WriteOptions {
         validation: FieldValidation::Ignore,
         limited: None,
         writer: None,
+        spender: Spender::Server,
     };
 
     /// Reads them from the query.
@@ -46,6 +50,11 @@ impl WriteOptions {
             validation: FieldValidation::from_query(&call.query)?,
             limited: (!call.identity.is_master()).then(|| call.identity.clone()),
             writer: call.writer.clone(),
+            spender: if call.identity.is_internal() {
+                Spender::Own
+            } else {
+                Spender::Client
+            },
         })
     }
 }

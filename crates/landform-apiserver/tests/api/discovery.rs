@@ -179,9 +179,13 @@ fn collect(value: &Value, found: &mut Vec<String>) {
 async fn version_health_metrics_and_index() {
     let api = Api::start().await;
     assert_eq!(api.get("/version").await.ok()["minor"], "34");
-    for path in ["/healthz", "/livez", "/readyz", "/readyz?verbose"] {
+    for path in ["/healthz", "/livez", "/readyz"] {
         assert_eq!(&api.get(path).await.bytes[..], b"ok", "{path}");
     }
+    assert_eq!(
+        &api.get("/readyz?verbose").await.bytes[..],
+        b"[+]ping ok\n[+]disk ok\n[+]store-quota ok\nreadyz check passed\n"
+    );
     let metrics = String::from_utf8(api.get("/metrics").await.bytes.to_vec()).unwrap();
     assert!(metrics.contains("apiserver_request_total{"), "{metrics}");
     assert!(metrics.contains("landform_store_revision "), "{metrics}");

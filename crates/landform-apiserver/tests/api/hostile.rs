@@ -393,3 +393,104 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn no_error_repeats_a_secrets_value() {
+    const CANARY: &str = "canary-7f3a";
+    let api = Api::without_background(Config::default()).await;
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let kept =
+        json!({"metadata": {"name": "kept"}, "immutable": true, "stringData": {"k": CANARY}});
+    api.post(secrets, kept).await.ok();
+    let named = |more: Value| {
+        let mut secret = json!({"metadata": {"name": "s"}});
+        secret
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        secret
+    };
+    for body in [
+        json!({"data": {"k": CANARY}}),
+        json!({"data": CANARY}),
+        json!({"data": [CANARY]}),
+        json!({"data": {"k": [CANARY]}}),
+        json!({"stringData": {"k": {"x": CANARY}}}),
+        json!({"stringData": CANARY}),
+        json!({"stringData": {"k": 7_316_402_985_u64}}),
+        json!({"data": {"k": CANARY.repeat(100)}}),
+        json!({"immutable": CANARY}),
+        json!({"type": {"x": CANARY}}),
+        json!({"data": {"bad/key": CANARY}}),
+        json!({"stringData": {"bad key": CANARY}}),
+    ] {
+        for query in ["", "?fieldValidation=Strict"] {
+            let answer = api
+                .post(&format!("{secrets}{query}"), named(body.clone()))
+                .await;
+            assert!(answer.failed().0 >= 400, "{body}");
+            let text = format!("{:?} {:?}", answer.headers, answer.bytes);
+            assert!(!text.contains(CANARY), "{body}: {text}");
+            assert!(!text.contains("7316402985"), "{body}: {text}");
+        }
+    }
+    let one = format!("{secrets}/kept");
+    for (form, patch) in [
+        ("merge", json!({"stringData": {"k": format!("{CANARY}2")}})),
+        ("merge", json!({"data": {"k": format!("{CANARY}2")}})),
+        (
+            "strategic-merge",
+            json!({"data": {"k": format!("{CANARY}2")}}),
+        ),
+        (
+            "json",
+            json!([{"op": "replace", "path": "/data/k", "value": format!("{CANARY}2")}]),
+        ),
+        (
+            "json",
+            json!([{"op": "test", "path": "/data/k", "value": CANARY}]),
+        ),
+        (
+            "json",
+            json!([{"op": "add", "path": "/data/x/y", "value": CANARY}]),
+        ),
+    ] {
+        let answer = api.patch(&one, form, patch.clone()).await;
+        assert!(answer.failed().0 >= 400, "{patch}");
+        let text = format!("{:?} {:?}", answer.headers, answer.bytes);
+        assert!(!text.contains(CANARY), "{patch}: {text}");
+    }
+}
+
+/// One thread serves all requests: one that kept it busy would be answered before the other is looked at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn small_requests_do_not_wait_for_large_ones() {
+    let api = Api::without_background(Config::default()).await;
+    let many: serde_json::Map<String, Value> =
+        (0..40_000).map(|n| (format!("k{n}"), json!("v"))).collect();
+    api.post(MAPS, json!({"metadata": {"name": "large"}, "data": many}))
+        .await
+        .ok();
+    let (done, mut order) = tokio::sync::mpsc::unbounded_channel();
+    let large = {
+        let (api, done) = (api.clone(), done.clone());
+        tokio::spawn(async move {
+            // A small patch of a large object, a large patch, and a large object.
+            let one = format!("{MAPS}/large");
+            let tiny = json!({"data": {"k1": "w"}});
+            api.patch(&one, "strategic-merge", tiny).await.ok();
+            let data: serde_json::Map<String, Value> =
+                (0..20_000).map(|n| (format!("k{n}"), json!("w"))).collect();
+            api.patch(&one, "merge", json!({"data": data})).await.ok();
+            done.send("large").unwrap();
+        })
+    };
+    let small = tokio::spawn(async move {
+        api.get("/api/v1/namespaces/default").await.ok();
+        done.send("small").unwrap();
+    });
+    assert_eq!(order.recv().await, Some("small"));
+    assert_eq!(order.recv().await, Some("large"));
+    large.await.unwrap();
+    small.await.unwrap();
+}

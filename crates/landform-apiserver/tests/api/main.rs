@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod audit;
 mod bodies;
 mod custom;
 mod deletion;
@@ -19,7 +20,9 @@ mod metadata;
 mod namespaces;
 mod owners;
 mod patches;
+mod quotas;
 mod rename;
+mod room;
 mod subresources;
 mod tokens;
 mod views;

@@ -1,5 +1,6 @@
 //! Cycles of owners: refused when they would close, also by two writes at once (G11).
 
+use landform_apiserver::{AUTHENTICATED, Identity};
 use serde_json::{Value, json};
 
 use crate::harness::{Api, DEFINITIONS, MAPS, WIDGETS, map, widget, widgets};
@@ -231,4 +232,50 @@ async fn g13_what_an_object_owns_is_found_whatever_serves_it_and_follows_its_own
     api.patch(&definition, "json", serve(true)).await.ok();
     let inner = api.get(&format!("{WIDGETS}/inner")).await.ok();
     assert_eq!(inner["metadata"]["ownerReferences"][0]["name"], "renamed");
+}
+
+#[tokio::test]
+async fn an_owner_for_the_whole_cluster_needs_a_right_to_it() {
+    let api = Api::start().await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let owner = json!({"metadata": {"name": "shared"}, "rules": []});
+    let owner = api.post(&format!("{rbac}/clusterroles"), owner).await.ok();
+    let bound = json!({"metadata": {"name": "jane"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}]});
+    let bindings = format!("{rbac}/namespaces/default/rolebindings");
+    api.post(&bindings, bound).await.ok();
+    let jane = api.by(Identity::new("jane", [AUTHENTICATED]));
+    let reference = json!([{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "name": "shared", "uid": owner["metadata"]["uid"]}]);
+    let mut held = map("held");
+    held["metadata"]["finalizers"] = json!(["example.com/held"]);
+    held["metadata"]["ownerReferences"] = reference.clone();
+    let refused = jane.post(MAPS, held.clone()).await;
+    let (code, _, message) = refused.failed();
+    assert_eq!(code, 403);
+    assert!(message.contains("\"clusterroles/finalizers\""), "{message}");
+    jane.post(MAPS, map("free")).await.ok();
+    let change = json!({"metadata": {"ownerReferences": reference}});
+    let free = format!("{MAPS}/free");
+    assert_eq!(jane.patch(&free, "merge", change.clone()).await.code, 403);
+
+    // An owner in the namespace is the namespace's own affair, and who may update the owner may refer to it.
+    let owner = jane.get(&free).await.ok();
+    let mut owned = map("owned");
+    owned["metadata"]["ownerReferences"] = json!([self::reference(&owner)]);
+    jane.post(MAPS, owned).await.ok();
+    api.patch(&free, "merge", change).await.ok();
+    let more = json!({"data": {"b": "2"}});
+    jane.patch(&free, "merge", more).await.ok();
+    let role = json!({"metadata": {"name": "finish"}, "rules": [{"verbs": ["update"],
+        "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles/finalizers"]}]});
+    api.post(&format!("{rbac}/clusterroles"), role).await.ok();
+    let bound = json!({"metadata": {"name": "jane"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "finish"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}]});
+    api.post(&format!("{rbac}/clusterrolebindings"), bound)
+        .await
+        .ok();
+    jane.post(MAPS, held).await.ok();
 }

@@ -110,3 +110,38 @@ fn parse(files: Files) -> Result<Blueprint, Trouble> {
 fn trouble(message: String) -> Trouble {
     Trouble::configuration("ReadBlueprint", "InvalidBlueprint", message)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const BLUEPRINT: &str = "apiVersion: landscaper.gardener.cloud/v1alpha1\nkind: Blueprint\n";
+
+    #[test]
+    fn a_link_out_of_the_directory_is_refused_and_one_inside_is_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let (inside, outside) = (root.path().join("inside"), root.path().join("outside"));
+        for directory in [inside.join("shop"), outside.join("shop")] {
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("blueprint.yaml"), BLUEPRINT).unwrap();
+        }
+        symlink(outside.join("shop"), inside.join("out")).unwrap();
+        symlink(&outside, inside.join("above")).unwrap();
+        symlink("../outside/shop", inside.join("relative")).unwrap();
+        symlink("shop", inside.join("same")).unwrap();
+        let blueprints = Blueprints::new(Some(inside));
+        for path in ["shop", "same", "./shop"] {
+            assert!(blueprints.on_disk(path).is_ok(), "{path}");
+        }
+        for path in ["out", "above/shop", "relative"] {
+            let trouble = format!("{:?}", blueprints.on_disk(path).err());
+            assert!(trouble.contains("leads out"), "{path}: {trouble}");
+        }
+        for path in ["../outside/shop", "/etc", "shop/../../outside"] {
+            assert!(blueprints.on_disk(path).is_err(), "{path}");
+        }
+    }
+}

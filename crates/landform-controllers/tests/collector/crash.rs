@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::future::BoxFuture;
 use landform_store::memory::MemoryStore;
 use landform_store::{
-    Bucket, Error, Key, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Watch,
+    Bucket, Error, Key, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Usage, Watch,
     WatchError,
 };
 use tokio::sync::Notify;
@@ -52,6 +52,10 @@ impl Store for Stopping {
 
     fn compacted(&self) -> Revision {
         self.inner.compacted()
+    }
+
+    fn usage(&self) -> Usage {
+        self.inner.usage()
     }
 
     fn get(&self, key: &Key) -> BoxFuture<'_, Result<Option<Record>, Error>> {

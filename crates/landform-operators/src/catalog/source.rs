@@ -226,3 +226,36 @@ fn look(path: &Path, files: &mut Vec<(PathBuf, u64, u128, u64)>) -> std::io::Res
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_out_of_the_directory_is_refused_and_one_inside_is_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let (inside, outside) = (root.path().join("inside"), root.path().join("outside"));
+        fs::create_dir_all(inside.join("apps")).unwrap();
+        fs::create_dir_all(outside.join("apps")).unwrap();
+        symlink(outside.join("apps"), inside.join("out")).unwrap();
+        symlink(&outside, inside.join("above")).unwrap();
+        symlink("apps", inside.join("same")).unwrap();
+        for (path, expected) in [
+            ("apps", None),
+            ("same", None),
+            ("out", Some("leads out")),
+            ("above/apps", Some("leads out")),
+            ("../outside/apps", Some("neither absolute")),
+            ("/etc", Some("neither absolute")),
+        ] {
+            let error = below(Some(&inside), path).err();
+            match expected {
+                None => assert_eq!(error, None, "{path}"),
+                Some(words) => assert!(error.is_some_and(|e| e.contains(words)), "{path}"),
+            }
+        }
+    }
+}

@@ -15,7 +15,7 @@ use super::load::{Loaded, load};
 use super::row::row_id;
 use super::{Repair, blames_contents, damaged, open_journal, snapshot, sound};
 use crate::state::State;
-use crate::{Error, Revision};
+use crate::{Error, Record, Revision};
 
 /// What a check found.
 #[derive(Clone, Debug)]
@@ -38,6 +38,8 @@ pub struct CheckReport {
     pub bytes: u64,
     /// What is wrong, one sentence each; empty when all is well.
     pub problems: Vec<String>,
+    /// What whoever asked for the check found in records, which are as they were written.
+    pub remarks: Vec<String>,
 }
 
 impl CheckReport {
@@ -64,11 +66,12 @@ impl fmt::Display for CheckReport {
             self.rows, self.bytes
         )?;
         if self.is_sound() {
-            return write!(f, "  all records match their checksums");
+            write!(f, "  all records match their checksums")?;
+        } else {
+            write!(f, "  DAMAGED:")?;
         }
-        write!(f, "  DAMAGED:")?;
-        for problem in &self.problems {
-            write!(f, "\n  - {problem}")?;
+        for line in self.problems.iter().chain(&self.remarks) {
+            write!(f, "\n  - {line}")?;
         }
         Ok(())
     }
@@ -79,6 +82,17 @@ impl fmt::Display for CheckReport {
 /// # Errors
 /// When the directory is in use or can't be read; damage is in the report, not an error.
 pub fn check(dir: &Path) -> Result<CheckReport, Error> {
+    check_with(dir, |_| None)
+}
+
+/// As [`check`], and has each of the newest records looked at: what is said of one goes into the report's remarks.
+///
+/// # Errors
+/// As those of [`check`].
+pub fn check_with(
+    dir: &Path,
+    look: impl Fn(&Record) -> Option<String>,
+) -> Result<CheckReport, Error> {
     let directory = existing(dir)?;
     let mut report = CheckReport {
         directory: dir.to_owned(),
@@ -90,6 +104,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
         rows: 0,
         bytes: file_size(&directory.journal()) + file_size(&directory.wal()),
         problems: Vec::new(),
+        remarks: Vec::new(),
     };
     let loaded = match open_journal(&directory) {
         Ok((_, loaded)) => loaded,
@@ -105,6 +120,9 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
     report.keys = keys(&loaded.state);
     report.events = loaded.state.log.len();
     report.rows = loaded.meta.rows;
+    let buckets = loaded.state.buckets.values();
+    let records = buckets.flat_map(|bucket| bucket.records.values());
+    report.remarks = records.filter_map(|record| look(record)).collect();
     let repair = match &loaded.loss {
         Some(_) => Repair::RestoreOrAccept,
         None => Repair::Restore,

@@ -35,16 +35,16 @@ use self::load::{Loaded, blames_contents, load, structural_faults};
 pub(crate) use self::maintenance::backup_state;
 use self::maintenance::refuse_own_file;
 pub use self::maintenance::{
-    CheckReport, Kept, RestoreOptions, accept_loss, backup, check, compact, restore,
+    CheckReport, Kept, RestoreOptions, accept_loss, backup, check, check_with, compact, restore,
 };
 use self::row::MOST_WRITES;
-use self::writer::{Pace, Request, Writer};
+use self::writer::{FullDisk, Pace, Request, Writer};
 use crate::feed::Feed;
 use crate::history::{History, HistoryLimits};
 use crate::memory::MemoryStore;
 use crate::state::State;
 use crate::{
-    Bucket, Error, Key, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Watch,
+    Bucket, Error, Key, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Usage, Watch,
     WatchError,
 };
 
@@ -78,6 +78,8 @@ pub struct EmbeddedStore {
     writer: Mutex<Option<JoinHandle<()>>>,
     limits: HistoryLimits,
     directory: PathBuf,
+    doubt: Doubt,
+    full: FullDisk,
 }
 
 impl EmbeddedStore {
@@ -102,14 +104,16 @@ impl EmbeddedStore {
         let (note, now) = (directory.cleaned(), SystemTime::now());
         let clean = Clean::new(note, options.clean_after, state.revision, now)?;
         let feed = Feed::new(state);
+        let full = FullDisk::default();
         let writer = Writer {
+            full: full.clone(),
             feed: Arc::clone(&feed),
             requests,
             history: History::new(options.history.clone()),
             pace: Pace::default(),
             clean,
             witness,
-            doubt,
+            doubt: doubt.clone(),
             checkpointer,
             journal: Journal::new(connection, &path, meta)?,
             directory,
@@ -124,6 +128,8 @@ impl EmbeddedStore {
             writer: Mutex::new(Some(thread)),
             limits: options.history,
             directory: dir.to_owned(),
+            doubt,
+            full,
         })
     }
 
@@ -306,6 +312,19 @@ impl Store for EmbeddedStore {
 
     fn compacted(&self) -> Revision {
         self.feed.state().compacted
+    }
+
+    fn usage(&self) -> Usage {
+        self.feed.state().usage()
+    }
+
+    fn trouble(&self) -> Option<Error> {
+        match self.doubt.reason() {
+            Some(since) => Some(Error::ReadOnly { since }),
+            None => self.full.get().then(|| Error::DiskFull {
+                path: self.directory.display().to_string(),
+            }),
+        }
     }
 
     fn get(&self, key: &Key) -> BoxFuture<'_, Result<Option<Record>, Error>> {

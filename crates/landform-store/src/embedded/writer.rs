@@ -8,6 +8,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc::error::TryRecvError;
@@ -25,6 +26,9 @@ use crate::{Error, Event, Op, Revision, Txn, TxnOutcome};
 /// A batch ends at so many transactions, or so many bytes of values.
 const BATCH_TXNS: usize = 1024;
 const BATCH_BYTES: usize = 8 << 20;
+
+/// A disk that was full has room again when this many bytes fit.
+const PROBE_BYTES: usize = 1 << 20;
 
 /// So long the writer waits for the rest of a batch, in naps of so long (and a timer's slack).
 const MOST_PATIENCE: Duration = Duration::from_millis(1);
@@ -59,6 +63,7 @@ pub(crate) struct Writer {
     pub(crate) clean: Clean,
     pub(crate) witness: Witness,
     pub(crate) doubt: Doubt,
+    pub(crate) full: FullDisk,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) journal: Journal,
     pub(crate) directory: Directory,
@@ -76,6 +81,7 @@ struct Batch {
     commits: Vec<Waiting>,
     compactions: Vec<Compaction>,
     tends: Vec<oneshot::Sender<Result<(), Error>>>,
+    is_tend: bool,
     close: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -97,6 +103,9 @@ impl Writer {
             }
             let written = self.process(std::mem::take(&mut batch.commits));
             self.answer_compactions(&mut compactions, written);
+            if batch.is_tend && self.full.get() {
+                self.look_for_room();
+            }
             tends.append(&mut batch.tends);
             cleaning = written && self.clean_up();
             if !cleaning {
@@ -132,7 +141,10 @@ impl Writer {
                     batch.commits.push((txn, reply));
                 }
                 Request::Compact { before, reply } => batch.compactions.push((before, reply)),
-                Request::Tend { reply } => batch.tends.extend(reply),
+                Request::Tend { reply } => {
+                    batch.is_tend = true;
+                    batch.tends.extend(reply);
+                }
                 Request::Close { reply } => {
                     batch.close = Some(reply);
                     break;
@@ -178,10 +190,11 @@ impl Writer {
         }
         for (txn, _) in &commits {
             outcomes.push(match state.apply(txn) {
-                Verdict::Conflict { index, current } => TxnOutcome::Conflict { index, current },
+                Verdict::Conflict { index, current } => Ok(TxnOutcome::Conflict { index, current }),
+                Verdict::Full { bytes, bytes_max } => Err(Error::Full { bytes, bytes_max }),
                 Verdict::Applied(mut applied) => {
                     events.append(&mut applied);
-                    TxnOutcome::Committed(state.revision)
+                    Ok(TxnOutcome::Committed(state.revision))
                 }
             });
         }
@@ -192,8 +205,11 @@ impl Writer {
         self.pace.record(writers, started.elapsed());
         match persisted {
             Ok(()) => {
+                if !events.is_empty() {
+                    self.full.set(false);
+                }
                 for ((_, reply), outcome) in commits.into_iter().zip(outcomes) {
-                    answer(reply, Ok(outcome));
+                    answer(reply, outcome);
                 }
                 // After the answers: now and then this copies a good part of the log.
                 self.checkpointer.after_commit(&self.journal, &self.doubt);
@@ -203,6 +219,16 @@ impl Writer {
                 self.refuse(commits, failure);
                 false
             }
+        }
+    }
+
+    /// Whether a disk that was full has room again, for those who wait for that before they write.
+    fn look_for_room(&self) {
+        let probe = self.directory.path().join("probe");
+        let written = std::fs::write(&probe, vec![0; PROBE_BYTES]);
+        let _ = std::fs::remove_file(&probe);
+        if written.is_ok() {
+            self.full.set(false);
         }
     }
 
@@ -268,6 +294,7 @@ impl Writer {
         let path = self.journal.path();
         match failure {
             Failure::Full => {
+                self.full.set(true);
                 for (_, reply) in commits {
                     answer(reply, Err(disk_full(path)));
                 }
@@ -367,6 +394,20 @@ impl Pace {
     /// Never longer than a part of what a sync takes.
     fn patience(&self) -> Duration {
         (self.took / 4).min(MOST_PATIENCE)
+    }
+}
+
+/// Whether the disk refused the last write because it is full.
+#[derive(Clone, Default)]
+pub(crate) struct FullDisk(Arc<AtomicBool>);
+
+impl FullDisk {
+    fn set(&self, is_full: bool) {
+        self.0.store(is_full, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

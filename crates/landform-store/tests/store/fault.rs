@@ -70,6 +70,7 @@ fn child_meets_a_full_disk() {
                 matches!(refused, Err(Error::DiskFull { .. })),
                 "{refused:?}"
             );
+            assert!(matches!(store.trouble(), Some(Error::DiskFull { .. })));
             let compacting = store.compact(store.revision()).await;
             assert!(
                 matches!(compacting, Ok(()) | Err(Error::DiskFull { .. })),
@@ -80,6 +81,7 @@ fn child_meets_a_full_disk() {
             lift_fault();
             let name = format!("after-{writes}");
             commit(&store, put(&name, large(3))).await;
+            assert!(store.trouble().is_none());
         }
         // No revision was spent on what was refused.
         assert_eq!(store.revision().0, before.0 + 5);

@@ -196,3 +196,33 @@ async fn closing_ends_watches_and_refuses_writes() {
         Err(Error::Closed)
     ));
 }
+
+#[tokio::test]
+async fn a_transaction_that_would_grow_the_records_too_far_is_refused() {
+    let store = MemoryStore::new();
+    commit(&store, put("a", vec![0; 1_000])).await;
+    let usage = store.usage();
+    assert!(usage.records_bytes > 1_000 && usage.records_bytes < 2_000);
+    let full = store.commit(put("b", vec![0; 1_000]).within(Some(2_000)));
+    let error = full.await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Full {
+                bytes_max: 2_000,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(store.usage(), usage);
+    // What doesn't grow is applied, however little room there is.
+    let same = put("a", vec![1; 1_000]).within(Some(1));
+    commit(&store, same).await;
+    assert_eq!(store.usage().records_bytes, usage.records_bytes);
+    assert_eq!(store.usage().history_bytes, 1_000);
+    commit(&store, put("a", vec![1; 10]).within(Some(1))).await;
+    commit(&store, delete("a").within(Some(1))).await;
+    assert_eq!(store.usage().records_bytes, 0);
+    commit(&store, put("b", vec![0; 1_000]).within(Some(2_000))).await;
+}

@@ -18,6 +18,7 @@ use crate::client::object::{FileArgs, Manifest, read};
 use crate::client::{ClientArgs, block_on};
 use crate::exit::{self, misused};
 use crate::output::color::{Paint, Tone};
+use crate::output::harmless::harmless;
 use crate::output::live::Live;
 use crate::output::{self, Format, OutputArgs};
 use crate::{AnyError, say_open};
@@ -93,7 +94,7 @@ async fn apply(args: ApplyArgs) -> Result<ExitCode, AnyError> {
             }
             Err(error) => {
                 failed += 1;
-                eprintln!("error: {error}");
+                eprintln!("error: {}", harmless(&error.to_string()));
             }
         }
     }

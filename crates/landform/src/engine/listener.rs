@@ -79,7 +79,7 @@ async fn answer(
                     Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
                 }
             }
-            ["engine", ..] if !peer.ip().is_loopback() || !names_this_machine(&request) => problem(
+            ["engine", ..] if !may_see_engine(peer, &request) => problem(
                 StatusCode::FORBIDDEN,
                 "/engine can only be read on the machine itself, as localhost or by its address",
             ),
@@ -95,6 +95,11 @@ async fn answer(
     let kind = header::HeaderValue::from_static(kind);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(response)
+}
+
+/// Whether the caller is on this machine, and is no page in a browser.
+fn may_see_engine<B>(peer: SocketAddr, request: &Request<B>) -> bool {
+    peer.ip().to_canonical().is_loopback() && names_this_machine(request)
 }
 
 /// Whether the caller knows this machine as localhost or by its address. A page in a browser that has its own name
@@ -139,6 +144,24 @@ fn problem(status: StatusCode, message: &str) -> Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_engine_is_shown_to_callers_on_this_machine_only() {
+        for (peer, host, expected) in [
+            ("127.0.0.1:5000", "localhost:7444", true),
+            ("[::1]:5000", "[::1]:7444", true),
+            ("[::ffff:127.0.0.1]:5000", "127.0.0.1:7444", true),
+            ("127.0.0.1:5000", "attacker.example", false),
+            ("192.0.2.7:5000", "localhost:7444", false),
+            ("[2001:db8::1]:5000", "127.0.0.1", false),
+            ("[::ffff:192.0.2.7]:5000", "127.0.0.1", false),
+        ] {
+            let request = Request::get("/engine").header(header::HOST, host);
+            let request = request.body(()).unwrap();
+            let may = may_see_engine(peer.parse().unwrap(), &request);
+            assert_eq!(may, expected, "{peer} {host}");
+        }
+    }
 
     #[test]
     fn only_localhost_and_addresses_name_this_machine() {

@@ -21,7 +21,7 @@ use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::output::ColorArgs;
 use crate::output::color::{Paint, Tone};
-use crate::{AnyError, exit, say_open};
+use crate::{AnyError, exit, say_raw};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/logs";
 /// How often a log is looked at that is followed.
@@ -140,7 +140,7 @@ async fn rest(
             }
         };
         let text = part["text"].as_str().unwrap_or_default();
-        if !text.is_empty() && !say_open(&prefixed(text, prefix))? {
+        if !text.is_empty() && !say_raw(&prefixed(text, prefix))? {
             return Ok(Rest::Closed);
         }
         let offset = part["offset"].as_u64().unwrap_or_default();
@@ -177,7 +177,7 @@ async fn elsewhere(
     };
     match std::fs::read(file) {
         Ok(bytes) => {
-            say_open(&String::from_utf8_lossy(&bytes))?;
+            say_raw(&String::from_utf8_lossy(&bytes))?;
             Ok(Rest::Read(bytes.len() as u64))
         }
         Err(_) => Ok(Rest::None(format!(

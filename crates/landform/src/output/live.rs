@@ -3,6 +3,8 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
+use super::harmless::harmless;
+
 /// Shorter work shows nothing.
 const PATIENCE_MS: u128 = 300;
 const FRAMES: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -39,7 +41,7 @@ impl Live {
         self.frame = (self.frame + 1) % FRAMES.len();
         let frame = FRAMES.get(self.frame).copied().unwrap_or_default();
         let line = fitted(
-            &format!("{frame} {text}  {:.1}s", passed.as_secs_f32()),
+            &harmless(&format!("{frame} {text}  {:.1}s", passed.as_secs_f32())),
             width(),
         );
         // A terminal that can't be written to is no reason to fail.

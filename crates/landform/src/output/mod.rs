@@ -1,8 +1,10 @@
 //! How answers look: tables, YAML, JSON or names; colours and a line that lives, on a terminal only.
 //!
-//! `table.rs` lays out columns, `color.rs` decides about colours, `live.rs` is the line that shows how it goes.
+//! `table.rs` lays out columns, `color.rs` decides about colours, `live.rs` is the line that shows how it goes;
+//! `harmless.rs` keeps texts of others from doing anything to the terminal.
 
 pub(crate) mod color;
+pub(crate) mod harmless;
 pub(crate) mod live;
 pub(crate) mod table;
 pub(crate) mod time;
@@ -68,9 +70,27 @@ pub(crate) fn one(value: &Value, format: Format) -> String {
         Format::Json | Format::Wide | Format::Name => {
             let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
             text.push('\n');
-            text
+            escaped(&text)
         }
     }
+}
+
+/// JSON with all its control characters escaped, so that the same value is read from what is shown.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => text.push(c),
+        }
+    }
+    text
 }
 
 /// A text, indented by so many spaces.

@@ -7,7 +7,7 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use landform_apiserver::{ApiServer, Identity};
+use landform_apiserver::{ApiServer, Identity, PeerAddress};
 use rustls::RootCertStore;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
@@ -109,6 +109,7 @@ async fn connection(
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), AnyError> {
     stream.set_nodelay(true)?;
+    let peer = PeerAddress(stream.peer_addr()?);
     let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
     let (_, session) = stream.get_ref();
     let certified: Option<Arc<Identity>> = session
@@ -121,6 +122,7 @@ async fn connection(
     let service = hyper::service::service_fn(move |mut request: Request<Incoming>| {
         let (server, certified, pass) = (server.clone(), certified.clone(), pass.clone());
         let under_way = requests.begin();
+        request.extensions_mut().insert(peer);
         async move {
             if let Some(identity) = identify(&server, &request, certified.as_deref()).await {
                 pass.is_known();
@@ -195,4 +197,46 @@ fn tls_config(pki: &Pki) -> Result<ServerConfig, AnyError> {
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config.ticketer = rustls::crypto::ring::Ticketer::new()?;
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http_body_util::Full;
+    use hyper::Response;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+    use super::*;
+
+    async fn ask(client: &mut DuplexStream) -> String {
+        let request = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        if client.write_all(request).await.is_err() {
+            return String::new();
+        }
+        let mut answer = vec![0; 4096];
+        let read = client.read(&mut answer).await.unwrap_or(0);
+        answer.truncate(read);
+        String::from_utf8(answer).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_http1_connection_is_kept_as_long_as_the_gate_says() {
+        let (mut client, server) = tokio::io::duplex(64 * 1024);
+        let service = hyper::service::service_fn(|_: Request<Incoming>| async {
+            let answer = Response::new(Full::new(Bytes::from_static(b"ok")));
+            Ok::<_, std::convert::Infallible>(answer)
+        });
+        let builder = protocols();
+        let connection = builder.serve_connection(TokioIo::new(server), service);
+        let serving = tokio::spawn(connection.into_owned());
+        assert!(ask(&mut client).await.ends_with("ok"));
+        let second = Duration::from_secs(1);
+        for _ in 0..3 {
+            tokio::time::sleep(IDLE - second).await;
+            assert!(ask(&mut client).await.ends_with("ok"), "it is still open");
+        }
+        tokio::time::sleep(IDLE + second).await;
+        assert!(!ask(&mut client).await.ends_with("ok"), "it is closed");
+        let _ = serving.await.unwrap();
+    }
 }

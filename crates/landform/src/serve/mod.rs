@@ -2,14 +2,16 @@
 //!
 //! Reading order: `running.rs` starts and stops all parts, for `landform up` too; `pki.rs` makes the certificates
 //! and the token, `kubeconfig.rs` writes them down for clients, `listener.rs` accepts connections (`gate.rs` says how many, and how long one may do nothing) and
-//! finds out who calls (`auth.rs`).
+//! finds out who calls (`auth.rs`). `audit.rs` says what is written down of requests.
 
+mod audit;
 mod auth;
 mod bind;
 mod gate;
 mod kubeconfig;
 mod listener;
 mod pki;
+mod quota;
 mod running;
 
 use std::net::SocketAddr;
@@ -21,6 +23,7 @@ use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use self::bind::{bind, bind_asked};
+use self::audit::AuditArgs;
 pub(crate) use self::running::{Options, Running};
 use crate::logging::{self, LogFormat};
 use crate::{AnyError, data_dir, engine};
@@ -40,11 +43,17 @@ pub(crate) struct ServeArgs {
     /// Where objects are stored.
     #[arg(long, value_enum, default_value_t = StoreKind::Embedded)]
     store: StoreKind,
+    /// How much memory stored objects and their history may take, such as 512Mi; writes that need more are refused
+    /// [default: a sixth of the memory that the process may use].
+    #[arg(long, value_name = "BYTES", value_parser = quota::parse_bytes)]
+    store_quota: Option<u64>,
     /// Only serve the API: reconcilers run elsewhere, with `landform engine`.
     #[arg(long)]
     without_engine: bool,
     #[command(flatten)]
     controllers: engine::ControllerArgs,
+    #[command(flatten)]
+    audit: AuditArgs,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -80,6 +89,8 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
         store: args.store,
         controllers: (!args.without_engine).then_some(args.controllers),
         listener,
+        audit: Some(args.audit),
+        store_quota: args.store_quota,
     })
     .await?;
     println!(

@@ -6,17 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use landform_apiserver::{AUTHENTICATED, ApiServer, Config, Identity, MASTERS, StaticToken};
+use landform_apiserver::{
+    AUTHENTICATED, ApiServer, AuditLog, Config, Identity, MASTERS, StaticToken, StoreQuota,
+};
 use landform_controllers::collector::Collector;
 use landform_deployers::process::ApiAddress;
 use landform_engine::Engine;
-use landform_store::Store;
 use landform_store::embedded::{EmbeddedStore, Options as StoreOptions};
 use landform_store::memory::MemoryStore;
+use landform_store::{HistoryLimits, Store};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use super::audit::AuditArgs;
 use super::pki::ADMIN_USER;
+use super::quota::default_quota;
 use super::{StoreKind, kubeconfig, listener, pki};
 use crate::engine::Started;
 use crate::{AnyError, data_dir, engine};
@@ -33,6 +37,10 @@ pub(crate) struct Options {
     /// What controllers and deployers are told; none when reconcilers run elsewhere.
     pub(crate) controllers: Option<engine::ControllerArgs>,
     pub(crate) listener: TcpListener,
+    /// How much memory stored objects may take, if not the usual part of what there is.
+    pub(crate) store_quota: Option<u64>,
+    /// Where requests are written down; nowhere without it.
+    pub(crate) audit: Option<AuditArgs>,
 }
 
 /// A server at work.
@@ -46,16 +54,26 @@ pub(crate) struct Running {
     house: JoinHandle<()>,
     collector: JoinHandle<()>,
     listening: listener::Listening,
+    audit: Option<AuditLog>,
 }
 
 impl Running {
     pub(crate) async fn start(options: Options) -> Result<Self, AnyError> {
         let data_dir = &options.data_dir;
         make_private_dir(data_dir)?;
-        let store = open_store(options.store, data_dir)?;
+        let quota = options
+            .store_quota
+            .map_or_else(default_quota, |bytes| StoreQuota { bytes });
+        let store = open_store(options.store, data_dir, quota)?;
         let address = options.listener.local_addr()?;
         let pki = pki::load_or_make(&data_dir.join("pki"), address.ip())?;
+        let audit = match &options.audit {
+            Some(audit) => audit.open(data_dir)?,
+            None => None,
+        };
         let config = Config {
+            audit: audit.clone(),
+            store_quota: Some(quota),
             address: address.to_string(),
             ca_certificate: Some(pki.ca_certificate.clone()),
             static_tokens: vec![StaticToken::new(
@@ -95,6 +113,7 @@ impl Running {
             house,
             collector,
             listening,
+            audit,
         })
     }
 
@@ -119,6 +138,10 @@ impl Running {
         self.server.stop();
         self.listening.finish(PATIENCE).await;
         let _ = tokio::time::timeout(Duration::from_millis(250), self.house).await;
+        if let Some(audit) = self.audit {
+            let flushed = tokio::task::spawn_blocking(move || audit.flush(PATIENCE / 4));
+            let _ = flushed.await;
+        }
         self.store.close().await;
     }
 }
@@ -160,12 +183,19 @@ impl OpenStore {
     }
 }
 
-fn open_store(kind: StoreKind, data_dir: &Path) -> Result<OpenStore, AnyError> {
+fn open_store(kind: StoreKind, data_dir: &Path, quota: StoreQuota) -> Result<OpenStore, AnyError> {
+    let history = HistoryLimits {
+        max_superseded_bytes: quota.history_bytes_max(),
+        ..HistoryLimits::default()
+    };
     Ok(match kind {
-        StoreKind::Memory => OpenStore::Memory(Arc::new(MemoryStore::new())),
+        StoreKind::Memory => OpenStore::Memory(Arc::new(MemoryStore::with_limits(history))),
         StoreKind::Embedded => {
-            let store =
-                EmbeddedStore::open(&data_dir::store_dir(data_dir), StoreOptions::default())?;
+            let options = StoreOptions {
+                history,
+                ..StoreOptions::default()
+            };
+            let store = EmbeddedStore::open(&data_dir::store_dir(data_dir), options)?;
             OpenStore::Embedded(Arc::new(store))
         }
     })

@@ -17,9 +17,10 @@ use serde_json::Value;
 use crate::client::{ClientArgs, block_on, get};
 use crate::output::ColorArgs;
 use crate::output::color::Paint;
+use crate::output::harmless::harmless;
 use crate::output::live;
 use crate::output::time::now;
-use crate::{AnyError, exit, say, say_open};
+use crate::{AnyError, exit, say, say_raw};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/engine";
 /// How often the page is written anew.
@@ -95,8 +96,8 @@ async fn top(args: TopArgs) -> Result<ExitCode, AnyError> {
         let reading = read(&client, namespace.as_deref()).await?;
         let (width, height) = (live::width(), live::height());
         let page = text::page(&reading, now(), width, height.saturating_sub(2), paint);
-        let page = page.replace('\n', "\x1b[K\r\n");
-        if !say_open(&format!("\x1b[H{page}\x1b[K\r\nq quits\x1b[J"))? {
+        let page = harmless(&page).replace('\n', "\x1b[K\r\n");
+        if !say_raw(&format!("\x1b[H{page}\x1b[K\r\nq quits\x1b[J"))? {
             return Ok(exit::OK);
         }
         tokio::select! {

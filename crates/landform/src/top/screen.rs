@@ -6,7 +6,7 @@ use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, channel};
 
-use crate::{AnyError, say};
+use crate::{AnyError, say_raw};
 
 /// A terminal with a page on it.
 pub(super) struct Screen {
@@ -34,7 +34,7 @@ impl Screen {
                 }
             }
         });
-        say("\x1b[?1049h\x1b[?25l")?;
+        say_raw("\x1b[?1049h\x1b[?25l")?;
         Ok(Self {
             before,
             keys,
@@ -59,7 +59,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let _ = say("\x1b[?25h\x1b[?1049l");
+        let _ = say_raw("\x1b[?25h\x1b[?1049l");
         let _ = termios::tcsetattr(std::io::stdin(), OptionalActions::Now, &self.before);
     }
 }

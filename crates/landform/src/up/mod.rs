@@ -172,6 +172,9 @@ async fn start(home: &Home, listen: Option<SocketAddr>) -> Result<Running, AnyEr
         store: StoreKind::Embedded,
         controllers: Some(engine::ControllerArgs::for_project(root)),
         listener: home.listener(listen).await?,
+        // What happens here is done by whoever runs `landform up`.
+        audit: None,
+        store_quota: None,
     })
     .await
     .map_err(|error| home.in_use(error))

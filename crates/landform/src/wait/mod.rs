@@ -21,6 +21,7 @@ use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::output::ColorArgs;
 use crate::output::color::Paint;
+use crate::output::harmless::harmless;
 use crate::output::live::Live;
 use crate::{AnyError, exit, say};
 use goal::{Goal, Standing};
@@ -105,7 +106,7 @@ async fn wait(args: WaitArgs) -> Result<ExitCode, AnyError> {
             Ok(how) => say(&format!("{} {}\n", place.short(), paint.phase(&how)))?,
             Err(error) => {
                 failed = true;
-                eprintln!("error: {error}");
+                eprintln!("error: {}", harmless(&error.to_string()));
             }
         }
     }

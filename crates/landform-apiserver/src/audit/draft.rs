@@ -1,0 +1,204 @@
+//! From a request to its line: what is noted when it arrives, and what is known when it is answered.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue, USER_AGENT};
+use http::{Method, Request, StatusCode, Uri};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
+
+use super::entry::{Entry, Person, cut, shown_uri};
+use super::{AuditLevel, AuditLog, PeerAddress};
+use crate::error::{ApiError, Reason};
+use crate::identity::Identity;
+use crate::object::encode;
+use crate::rbac::Ask;
+use crate::request::path::{self, Target};
+use crate::request::query::Query;
+use crate::verbs::REVIEWS;
+
+const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
+
+/// A request that was not answered yet. It holds no copy of what it may not need.
+pub(crate) struct Draft {
+    log: AuditLog,
+    received: OffsetDateTime,
+    started: Instant,
+    method: Method,
+    uri: Uri,
+    user_agent: Option<HeaderValue>,
+    /// The user that the caller asks to act as.
+    wanted: Option<HeaderValue>,
+    source: Option<SocketAddr>,
+    caller: Option<Identity>,
+    acting: Option<Identity>,
+}
+
+/// How a request was answered.
+pub(crate) struct Outcome<'a> {
+    pub(crate) status: StatusCode,
+    pub(crate) error: Option<&'a ApiError>,
+    /// The stored form of what was created.
+    pub(crate) created: Option<Created>,
+    /// The view that was asked.
+    pub(crate) view: Option<&'static str>,
+}
+
+/// The stored form of an object that a request created: an extension of its response, for the object's name.
+#[derive(Clone)]
+pub(crate) struct Created(pub(crate) Bytes);
+
+impl Draft {
+    /// Notes a request that may get a line.
+    pub(crate) fn begin<B>(log: Option<&AuditLog>, request: &Request<B>) -> Option<Self> {
+        let log = log?;
+        let headers = request.headers();
+        let wanted = headers.get(IMPERSONATE_USER);
+        let extensions = request.extensions();
+        let own = extensions.get::<Identity>();
+        if own.is_some_and(Identity::is_internal) && wanted.is_none() && !log.options().own {
+            return None;
+        }
+        Some(Self {
+            log: log.clone(),
+            received: OffsetDateTime::now_utc(),
+            started: Instant::now(),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            user_agent: headers.get(USER_AGENT).cloned(),
+            wanted: wanted.cloned(),
+            source: extensions.get::<PeerAddress>().map(|peer| peer.0),
+            caller: own.cloned(),
+            acting: None,
+        })
+    }
+
+    /// Notes whom the request acts as, now that it may.
+    pub(crate) fn acts_as(&mut self, identity: &Identity) {
+        if self.wanted.is_some() {
+            self.acting = Some(identity.clone());
+        }
+    }
+
+    /// The request's path.
+    pub(crate) fn path(&self) -> &str {
+        self.uri.path()
+    }
+
+    /// Queues the line of a request that was answered, if it gets one. Returns the line's identifier.
+    pub(crate) fn finish(self, outcome: &Outcome<'_>) -> Option<String> {
+        let target = path::parse(self.uri.path());
+        let refused = matches!(
+            outcome.status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+        );
+        let level = self.log.options().level;
+        let wanted = refused
+            || self.writes(&target, outcome)
+            || (level == AuditLevel::All && target != Target::Health);
+        if !wanted {
+            return None;
+        }
+        let entry = self.entry(&target, outcome);
+        let id = entry.id.clone();
+        self.log.submit(entry);
+        Some(id)
+    }
+
+    /// Whether the request can change something: questions that are POSTed don't.
+    fn writes(&self, target: &Target, outcome: &Outcome<'_>) -> bool {
+        let reads = matches!(self.method, Method::GET | Method::HEAD | Method::OPTIONS);
+        let is_review = matches!(target, Target::Objects(path) if REVIEWS
+            .iter()
+            .any(|(group, plural, ..)| *group == path.group && *plural == path.resource));
+        !reads && !is_review && outcome.view.is_none()
+    }
+
+    fn entry(&self, target: &Target, outcome: &Outcome<'_>) -> Entry {
+        let text = |value: &Option<HeaderValue>| {
+            let value = value.as_ref().map(HeaderValue::as_bytes);
+            value.map(|bytes| cut(&String::from_utf8_lossy(bytes)))
+        };
+        let query = Query::parse(self.uri.query()).unwrap_or_default();
+        let is_watch = matches!(target, Target::Objects(path)
+            if path.legacy_watch || query.flag("watch").unwrap_or(false));
+        let ask = Ask::of(
+            &self.method,
+            target,
+            self.uri.path(),
+            &query,
+            is_watch,
+            outcome.view,
+        );
+        let impersonated = match &self.acting {
+            Some(acting) => Some(Person::of(acting)),
+            None => text(&self.wanted).map(|user| Person::named(&user)),
+        };
+        let (verb, object) = match &ask {
+            Ask::Action(action) => {
+                let mut object = Map::new();
+                let version = match target {
+                    Target::Objects(path) if outcome.view.is_none() => path.version.as_str(),
+                    _ => "",
+                };
+                let created = outcome.created.as_ref().and_then(Created::name);
+                let named = outcome.error.map(ApiError::subject_name);
+                let name = Some(action.name.as_ref())
+                    .filter(|name| !name.is_empty())
+                    .or(created.as_deref())
+                    .or(named)
+                    .unwrap_or_default();
+                for (key, value) in [
+                    ("apiGroup", action.group),
+                    ("apiVersion", version),
+                    ("resource", action.resource),
+                    ("subresource", action.subresource),
+                    ("namespace", action.namespace),
+                    ("name", name),
+                ] {
+                    if !value.is_empty() {
+                        object.insert(key.into(), Value::from(cut(value)));
+                    }
+                }
+                (action.verb.to_owned(), Some(object))
+            }
+            Ask::Path { verb, .. } => (cut(verb), None),
+        };
+        Entry {
+            id: self.log.next_id(),
+            received: Some(self.received),
+            duration: self.started.elapsed(),
+            verb,
+            uri: shown_uri(self.uri.path(), self.uri.query()),
+            user: self.caller.as_ref().map(Person::of),
+            impersonated,
+            source: self.source,
+            user_agent: text(&self.user_agent).unwrap_or_default(),
+            object,
+            code: outcome.status.as_u16(),
+            reason: outcome
+                .error
+                .map(ApiError::reason)
+                .map_or("", Reason::as_str),
+        }
+    }
+}
+
+impl Created {
+    /// The object's name, read from its metadata alone.
+    fn name(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let stored = &self.0;
+        let rest = encode::opening(stored)?.rest.len();
+        // The metadata begins with the brace before its fields.
+        let metadata = stored.get(stored.len() - rest - 1..)?;
+        let mut values = serde_json::Deserializer::from_slice(metadata).into_iter::<Named>();
+        values.next()?.ok().map(|named| named.name)
+    }
+}

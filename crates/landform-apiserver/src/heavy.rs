@@ -1,0 +1,82 @@
+//! Heavy requests: writes of large values are carried out on threads of their own.
+//!
+//! To decode, patch, check and encode an object of megabytes takes tens of milliseconds and more, in one piece. On the
+//! threads that serve connections everybody else would wait for it. So such a request as a whole runs on a thread
+//! that may block; few do at once, and users take turns as they do in every lane.
+
+use http::Method;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::body::Body;
+use crate::error::{ApiError, Result};
+use crate::request::path::Target;
+use crate::server::{ApiServer, Call};
+
+/// A body, or an object to be changed, is large from here on.
+const LARGE_BYTES: usize = 64 * 1024;
+/// A patch is: a short one may copy and move much.
+const LARGE_PATCH_BYTES: usize = 8 * 1024;
+/// At least this many heavy requests are carried out at once.
+const PLACES_MIN: usize = 4;
+/// One user may have this many heavy requests waiting: each holds its body in memory.
+pub(crate) const WAITING_MAX: usize = 64;
+
+/// How many heavy requests are carried out at once.
+pub(crate) fn places() -> usize {
+    std::thread::available_parallelism().map_or(PLACES_MIN, |cores| cores.get().max(PLACES_MIN))
+}
+
+impl ApiServer {
+    /// Carries out a request, here or on a thread of its own.
+    pub(crate) async fn carry_out(
+        &self,
+        call: Call,
+        target: Target,
+        is_watch: bool,
+        caller: &str,
+    ) -> Result<http::Response<Body>> {
+        // A runtime of one thread, as simulations have, must do the same things in the same order each time.
+        let runtime = Handle::current();
+        if runtime.runtime_flavor() != RuntimeFlavor::MultiThread
+            || !self.is_heavy(&call, &target).await?
+        {
+            return self.dispatch(&call, target, is_watch).await;
+        }
+        let place = self.shared.heavy.enter(caller).await?;
+        let server = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            // Kept even if nobody waits for the answer any more: the thread is busy until the end.
+            let _place = place;
+            runtime.block_on(server.dispatch(&call, target, is_watch))
+        });
+        match work.await {
+            Ok(answer) => answer,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(ApiError::internal("the server is shutting down")),
+            },
+        }
+    }
+
+    async fn is_heavy(&self, call: &Call, target: &Target) -> Result<bool> {
+        let changes = matches!(call.method, Method::PUT | Method::PATCH);
+        if call.body.len() > LARGE_BYTES
+            || (call.method == Method::PATCH && call.body.len() > LARGE_PATCH_BYTES)
+        {
+            return Ok(true);
+        }
+        let Target::Objects(path) = target else {
+            return Ok(false);
+        };
+        let (true, Some(name)) = (changes, &path.name) else {
+            return Ok(false);
+        };
+        let registry = &self.shared.registry;
+        let Some(resource) = registry.find(&path.group, &path.version, &path.resource) else {
+            return Ok(false);
+        };
+        let key = resource.key(path.namespace.as_deref().unwrap_or_default(), name);
+        let record = self.shared.store.get(&key).await?;
+        Ok(record.is_some_and(|record| record.value.len() > LARGE_BYTES))
+    }
+}

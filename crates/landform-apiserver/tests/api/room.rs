@@ -1,0 +1,138 @@
+//! The store's quota: what is refused when it is used up, what goes on, and how it heals.
+
+use std::sync::Arc;
+
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
+use landform_apiserver::{ApiServer, Config, Identity, MASTERS, StoreQuota};
+use landform_store::memory::MemoryStore;
+use landform_store::{HistoryLimits, Store};
+use serde_json::{Value, json};
+
+use crate::harness::{Api, MAPS};
+
+const MIB: usize = 1 << 20;
+
+/// A server whose store may keep this many bytes, and a client that is no part of Landform.
+async fn with_quota(bytes: u64) -> (Api, Api) {
+    let quota = StoreQuota { bytes };
+    let store = Arc::new(MemoryStore::with_limits(HistoryLimits {
+        max_superseded_bytes: quota.history_bytes_max(),
+        ..HistoryLimits::default()
+    }));
+    let config = Config {
+        store_quota: Some(quota),
+        ..Config::default()
+    };
+    let server = ApiServer::start(store.clone() as Arc<dyn Store>, config)
+        .await
+        .unwrap();
+    let own = Api::of(server, store);
+    let client = own.by(Identity::new("admin", [MASTERS]));
+    (own, client)
+}
+
+fn large(name: &str, bytes: usize) -> Value {
+    json!({"metadata": {"name": name}, "data": {"x": "x".repeat(bytes)}})
+}
+
+async fn readyz(api: &Api, path: &str) -> (u16, String) {
+    let request = Request::builder()
+        .uri(path)
+        .body(Full::new(bytes::Bytes::new()))
+        .unwrap();
+    let response = api.server.answer(request).await;
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn a_store_that_is_full_refuses_what_grows_and_heals_by_deletes() {
+    let (own, client) = with_quota(32 * MIB as u64).await;
+    assert_eq!(readyz(&own, "/readyz").await, (200, "ok".into()));
+    let mut created = 0;
+    let refused = loop {
+        let name = format!("m{created}");
+        let answer = client.post(MAPS, large(&name, MIB - 100)).await;
+        if answer.code != 201 {
+            break answer;
+        }
+        created += 1;
+        assert!(created < 32, "never refused");
+    };
+    assert_eq!(created, 25, "32 MiB less an eighth, less a tenth of that");
+    let (code, reason, message) = refused.failed();
+    assert_eq!((code, reason), (507, "InsufficientStorage"));
+    assert!(message.contains("--store-quota"), "{message}");
+
+    let (code, text) = readyz(&own, "/readyz").await;
+    assert_eq!(code, 503);
+    assert!(text.contains("[+]disk ok"), "{text}");
+    assert!(text.contains("[-]store-quota failed"), "{text}");
+    assert_eq!(readyz(&own, "/livez").await.0, 200);
+    assert_eq!(readyz(&own, "/readyz/disk").await.0, 200);
+    assert_eq!(readyz(&own, "/readyz?exclude=store-quota").await.0, 200);
+    let metrics = client.get("/metrics").await.bytes;
+    let metrics = String::from_utf8(metrics.to_vec()).unwrap();
+    assert!(metrics.contains("landform_store_quota_bytes 33554432"));
+
+    // What is being deleted may still say how far it is, however much that is.
+    let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    let two = format!("{MAPS}/m1");
+    own.patch(&two, "merge", held).await.ok();
+    let said = json!({"metadata": {"annotations": {"progress": "x".repeat(200_000)}}});
+    assert_eq!(client.patch(&two, "merge", said.clone()).await.code, 507);
+    let background = format!("{two}?propagationPolicy=Background");
+    client.delete(&background).await.ok();
+    client.patch(&two, "merge", said).await.ok();
+
+    // Growing is refused, shrinking and Landform's own writes go on, deletes too.
+    let one = format!("{MAPS}/m0");
+    let more = json!({"metadata": {"annotations": {"a": "x".repeat(200_000)}}});
+    let answers = [
+        client.patch(&one, "merge", more.clone()).await.code,
+        own.patch(&one, "merge", more).await.code,
+        client
+            .patch(&one, "merge", json!({"data": {"x": null}}))
+            .await
+            .code,
+    ];
+    assert_eq!(answers, [507, 200, 200]);
+    for number in 2..4 {
+        let path = format!("{MAPS}/m{number}?propagationPolicy=Background");
+        client.delete(&path).await.ok();
+    }
+    let free = json!({"metadata": {"finalizers": null}});
+    client.patch(&two, "merge", free).await.ok();
+    assert_eq!(client.get(&two).await.code, 404);
+    assert_eq!(readyz(&own, "/readyz").await, (200, "ok".into()));
+    client.post(MAPS, large("again", MIB - 100)).await.ok();
+}
+
+#[tokio::test]
+async fn landforms_own_writes_have_a_limit_too() {
+    let (own, _) = with_quota(8 * MIB as u64).await;
+    let mut codes = Vec::new();
+    for number in 0..9 {
+        let name = format!("m{number}");
+        codes.push(own.post(MAPS, large(&name, MIB - 100)).await.code);
+    }
+    assert_eq!(codes, [201, 201, 201, 201, 201, 201, 507, 507, 507]);
+}
+
+#[tokio::test]
+async fn writes_at_once_do_not_overrun_the_quota() {
+    let (_, client) = with_quota(16 * MIB as u64).await;
+    let posts = (0..40).map(|number| {
+        let client = client.clone();
+        async move {
+            let name = format!("m{number}");
+            client.post(MAPS, large(&name, MIB - 100)).await.code
+        }
+    });
+    let codes = futures::future::join_all(posts).await;
+    let created = codes.iter().filter(|code| **code == 201).count();
+    assert_eq!(created, 12);
+    assert!(codes.iter().all(|code| matches!(code, 201 | 507)));
+}

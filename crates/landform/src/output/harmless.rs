@@ -1,0 +1,72 @@
+//! Texts of others on a terminal: what could move the cursor, change the title or hide something is shown, not done.
+//!
+//! Names, messages and values come from whoever may write objects. Of control characters only line ends, tabs and the
+//! colours that Landform itself uses reach the terminal; others are shown as `\u{1b}`. Characters that turn the direction of
+//! writing round are shown as well.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// A text that does nothing to a terminal but show itself.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        if let Some(length) = colour_length(rest) {
+            let (colour, after) = rest.split_at(length);
+            shown.push_str(colour);
+            rest = after;
+            continue;
+        }
+        if is_harmful(first) {
+            let _ = write!(shown, "{}", first.escape_unicode());
+        } else {
+            shown.push(first);
+        }
+        rest = &rest[first.len_utf8()..];
+    }
+    Cow::Owned(shown)
+}
+
+fn is_harmful(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
+    turns || (c.is_control() && !matches!(c, '\n' | '\t'))
+}
+
+/// How long the colour is that a text begins with. Concealing is no colour.
+fn colour_length(text: &str) -> Option<usize> {
+    let code = text.strip_prefix("\x1b[")?;
+    let (number, _) = code.split_once('m')?;
+    let is_colour = number.len() <= 2
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && number.trim_start_matches('0') != "8";
+    is_colour.then_some(number.len() + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_colours_reach_the_terminal() {
+        for (text, expected) in [
+            ("plain\n\ttext é ✓", "plain\n\ttext é ✓"),
+            ("\x1b[31mFailed\x1b[0m", "\x1b[31mFailed\x1b[0m"),
+            ("\x1b[2J\x1b[H", "\\u{1b}[2J\\u{1b}[H"),
+            ("\x1b]0;title\x07", "\\u{1b}]0;title\\u{7}"),
+            ("\x1b[8mhidden", "\\u{1b}[8mhidden"),
+            ("\x1b[1;8mhidden", "\\u{1b}[1;8mhidden"),
+            ("a\rb\u{8}c\u{7f}", "a\\u{d}b\\u{8}c\\u{7f}"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+            ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
+            ("\x1b", "\\u{1b}"),
+            ("\x1b[", "\\u{1b}["),
+        ] {
+            assert_eq!(harmless(text), expected);
+        }
+    }
+}
