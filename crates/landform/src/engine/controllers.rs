@@ -11,7 +11,7 @@ use landform_deployers::command::CommandDeployer;
 use landform_deployers::manifest::ManifestDeployer;
 use landform_deployers::mock::Mock;
 use landform_deployers::process::{ApiAddress, ProcessDeployer};
-use landform_engine::{Engine, definitions, hooks};
+use landform_engine::{Builder, Engine, definitions, hooks};
 use landform_operators::Operators;
 use landform_project::Projects;
 
@@ -69,7 +69,7 @@ pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
 /// Starts the engine with all reconcilers. Deployers keep what belongs to them in the data directory; processes
 /// with access of their own reach the API by its address.
 pub(crate) fn start(
-    client: Client,
+    builder: Builder,
     registry: prometheus::Registry,
     data_dir: &Path,
     api: ApiAddress,
@@ -86,7 +86,7 @@ pub(crate) fn start(
     }
     let wake = items.wake();
     let projects = Projects::new(args.projects);
-    let builder = Engine::builder(client)
+    let builder = builder
         .metrics(registry)
         .hooks_recorded_in(data_dir.join("hooks"))
         .reconciler(installations)

@@ -64,7 +64,7 @@ pub(crate) fn start_in_process(
     server.mount("plans", Arc::new(Plans::new(store, args.for_plans())));
     server.mount("logs", Arc::new(LogsView::new(client.clone(), data_dir)));
     let (engine, operators) = controllers::start(
-        client.clone(),
+        Engine::builder(client.clone()).api_in_process(),
         server.metrics_registry(),
         data_dir,
         api,
@@ -110,8 +110,13 @@ async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     let registry = prometheus::Registry::new();
     install_kinds(&client).await?;
     let data_dir = data_dir::resolve(args.data_dir)?;
-    let (engine, _) =
-        controllers::start(client, registry.clone(), &data_dir, api, args.controllers)?;
+    let (engine, _) = controllers::start(
+        Engine::builder(client),
+        registry.clone(),
+        &data_dir,
+        api,
+        args.controllers,
+    )?;
     let (address, listening) = listener::listen(args.listen, engine.clone(), registry).await?;
     println!("landform engine ready: http://{address}/engine http://{address}/metrics");
     tokio::select! {
