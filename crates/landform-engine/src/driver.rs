@@ -40,6 +40,8 @@ pub(crate) struct Driver {
     pub(crate) machine: Scheduler<Key>,
     pub(crate) client: Client,
     pub(crate) writers_noted: bool,
+    /// The seconds that a watch lasts, if not as long as usual.
+    pub(crate) watch_s: Option<u32>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inbox: Inbox,
     pub(crate) recorder: Recorder,

@@ -33,6 +33,8 @@ use crate::trace::{Observer, Trace};
 const RUNS: usize = 2048;
 /// Unless said otherwise, so many entries of the trace are kept.
 const TRACE: usize = 1000;
+/// The seconds that a watch lasts in the same process.
+const WATCH_IN_PROCESS_S: u32 = 1_740;
 
 /// Makes a reconciler for an engine that is being started.
 type Make = dyn FnOnce(&Engine) -> Arc<dyn Reconciler> + Send;
@@ -48,6 +50,7 @@ pub struct Builder {
     trace: usize,
     observer: Option<Observer>,
     seed: u64,
+    watch_s: Option<u32>,
 }
 
 impl Builder {
@@ -133,6 +136,14 @@ impl Builder {
         self
     }
 
+    /// The API is in this process: no connection can die unnoticed, so that watches needn't be renewed every few
+    /// minutes.
+    #[must_use]
+    pub fn api_in_process(mut self) -> Self {
+        self.watch_s = Some(WATCH_IN_PROCESS_S);
+        self
+    }
+
     /// Decides the jitter of retries; the same seed gives the same pauses.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -170,6 +181,7 @@ impl Builder {
             recorder: Recorder::start(self.client.clone(), self.clock.clone(), dropped),
             client: self.client,
             writers_noted: self.writers_noted,
+            watch_s: self.watch_s,
             clock: self.clock,
             inbox,
             metrics,
@@ -253,6 +265,7 @@ impl Engine {
             trace: TRACE,
             observer: None,
             seed: 0,
+            watch_s: None,
         }
     }
 

@@ -109,6 +109,7 @@ impl Driver {
         self.resources.set((**key).clone(), receiver);
         let source = Source {
             client: self.client.clone(),
+            watch_s: self.watch_s,
             kind: kind.name.clone(),
             key: key.clone(),
             epoch: kind.epoch,

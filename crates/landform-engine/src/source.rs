@@ -37,6 +37,8 @@ pub(crate) struct Resource {
 
 pub(crate) struct Source {
     pub(crate) client: Client,
+    /// The seconds that a watch lasts, if not as long as usual.
+    pub(crate) watch_s: Option<u32>,
     pub(crate) kind: GroupVersionKind,
     pub(crate) key: Arc<GroupKind>,
     pub(crate) epoch: u64,
@@ -77,7 +79,8 @@ impl Source {
     /// again from where it was.
     async fn read(&self, resource: &Resource) {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource.api);
-        let config = watcher::Config::default().page_size(PAGE);
+        let mut config = watcher::Config::default().page_size(PAGE);
+        config.timeout = self.watch_s.or(config.timeout);
         let mut events = pin!(watcher(api, config));
         let mut listed = Vec::new();
         let mut pause = Pause::default();

@@ -30,6 +30,7 @@ pub mod settings;
 mod settling;
 mod state;
 mod status;
+mod touched;
 mod watch;
 
 pub use leaving::{Leaving, leaving};

@@ -58,6 +58,8 @@ pub struct Reading {
     pub problems: Vec<ProjectProblem>,
     /// A sum for each blueprint, by its path.
     pub blueprints: BTreeMap<String, String>,
+    /// The directory itself, without links.
+    pub(crate) root: PathBuf,
     /// Directories whose changes matter.
     pub(crate) directories: BTreeMap<PathBuf, (u64, u64)>,
 }
@@ -138,6 +140,7 @@ impl Reader {
         let (settings, settings_until, mut problems) = self.settings(directory, spec, now_ms)?;
         let tree = scan::scan(directory, &Ignore::new(&settings.ignore), &self.limits)?;
         let Tree {
+            root,
             files,
             blueprints,
             directories,
@@ -173,6 +176,7 @@ impl Reader {
             unreadable,
             problems,
             blueprints,
+            root,
             directories,
         })
     }

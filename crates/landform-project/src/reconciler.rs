@@ -132,7 +132,8 @@ impl ProjectReconciler {
             };
             let mut watch = state.watch.lock().await;
             let notifier = &*self.shared.notifier;
-            let watch = watch.get_or_insert_with(|| Watch::new(notifier, self.waker(name)));
+            let begin = || Watch::new(notifier, self.waker(name), state.touched.clone());
+            let watch = watch.get_or_insert_with(begin);
             let new = watch.follow(&reading.directories);
             if !new || attempt >= READS {
                 return Ok(Ok(reading));
@@ -160,6 +161,7 @@ impl ProjectReconciler {
         let (client, name) = (context.client(), context.object().name_any());
         let content = content(context.object());
         let mut before = self.observe(context, state, content).await?;
+        state.miss_anew(&reading.root);
         let find = || self.shared.kinds.find(&client, resolve::kinds(reading));
         let mut served = find().await.map_err(failure)?;
         let mut live_kinds = state.memory.lock().kinds.clone();
@@ -281,23 +283,16 @@ impl ProjectReconciler {
         context: &Context,
         live: &BTreeMap<ObjectId, Live>,
     ) -> Result<LiveKinds, Failure> {
-        let all = self
-            .shared
-            .kinds
-            .all(&context.client())
-            .await
-            .map_err(failure)?;
-        let needed: BTreeSet<_> = live
-            .keys()
-            .map(|id| (id.group.clone(), id.kind.clone()))
-            .collect();
-        let kinds = all.into_iter().map(|served| {
-            (
-                (served.kind.group.clone(), served.kind.kind.clone()),
-                served,
-            )
+        let needed = live.keys().map(|id| GroupKind {
+            group: id.group.clone(),
+            kind: id.kind.clone(),
         });
-        Ok(kinds.filter(|(kind, _)| needed.contains(kind)).collect())
+        let (client, needed) = (context.client(), needed.collect());
+        let kinds = self.shared.kinds.preferred(&client, &needed).await;
+        let kinds = kinds.map_err(failure)?.into_iter();
+        Ok(kinds
+            .map(|(kind, served)| ((kind.group, kind.kind), served))
+            .collect())
     }
 
     /// Decides, and finds out what goes along when a definition goes.

@@ -78,6 +78,8 @@ pub(crate) struct Found {
 /// What a directory holds. Paths are relative to it, with slashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tree {
+    /// The directory itself, without links.
+    pub(crate) root: PathBuf,
     pub(crate) files: BTreeMap<String, Found>,
     /// Directories that are blueprints.
     pub(crate) blueprints: BTreeMap<String, PathBuf>,
@@ -130,7 +132,10 @@ pub(crate) fn scan(root: &Path, ignore: &Ignore, limits: &Limits) -> Result<Tree
         root: &root,
         ignore,
         limits,
-        tree: Tree::default(),
+        tree: Tree {
+            root: root.clone(),
+            ..Tree::default()
+        },
         bytes: 0,
         links: BTreeSet::new(),
     };

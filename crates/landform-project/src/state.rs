@@ -1,6 +1,7 @@
 //! What is remembered of a project between runs. All of it is a cache: a start without it syncs everything.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +14,7 @@ use crate::object::ObjectId;
 use crate::order::is_definition;
 use crate::reader::Reader;
 use crate::reconciler::LiveKinds;
+use crate::touched::Touched;
 use crate::watch::Watch;
 
 /// One project.
@@ -21,6 +23,8 @@ pub(crate) struct State {
     pub(crate) reader: Mutex<Reader>,
     pub(crate) watch: tokio::sync::Mutex<Option<Watch>>,
     pub(crate) memory: Mutex<Memory>,
+    /// What changed in the directory since the last sync.
+    pub(crate) touched: Touched,
     /// Whether the next run needs to look only at what changed in files, or is gone.
     woken: AtomicBool,
 }
@@ -148,6 +152,18 @@ impl Memory {
 }
 
 impl State {
+    /// What is missing from a file that changed since the last sync may have been there meanwhile: the time for which it
+    /// is missing begins now (R15b).
+    pub(crate) fn miss_anew(&self, root: &Path) {
+        let touched = self.touched.take();
+        let mut memory = self.memory.lock();
+        let Memory { missed, live, .. } = &mut *memory;
+        missed.retain(|id, _| {
+            let file = live.get(id).map(|live| live.file.as_str());
+            !file.is_some_and(|file| touched.have(root, file))
+        });
+    }
+
     /// The next run looks only at what changed.
     pub(crate) fn note(&self) {
         self.woken.store(true, Ordering::Release);
@@ -156,5 +172,35 @@ impl State {
     /// Whether this run looks only at what changed.
     pub(crate) fn take_note(&self) -> bool {
         self.woken.swap(false, Ordering::AcqRel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn r15b_what_is_missing_from_a_file_that_changed_again_is_missed_anew() {
+        let id = |name: &str| ObjectId {
+            kind: "ConfigMap".into(),
+            name: name.into(),
+            ..ObjectId::default()
+        };
+        let state = State::default();
+        for (name, file) in [("a", "a.yaml"), ("b", "b.yaml")] {
+            let mut memory = state.memory.lock();
+            memory.live.insert(id(name), Live::of(&json!({}), file));
+            memory.missed.insert(id(name), 1_000);
+        }
+        state.touched.note(&[PathBuf::from("/shop/a.yaml")]);
+        state.miss_anew(Path::new("/shop"));
+        let left: Vec<ObjectId> = state.memory.lock().missed.keys().cloned().collect();
+        assert_eq!(left, [id("b")]);
+        state.miss_anew(Path::new("/shop"));
+        assert_eq!(state.memory.lock().missed.len(), 1);
     }
 }

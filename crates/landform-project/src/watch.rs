@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use crate::ignore::is_passing;
+use crate::touched::Touched;
 
 /// Editors write a file in several steps; nothing happens until they have been quiet for this time.
 const QUIET: Duration = Duration::from_millis(30);
@@ -32,8 +33,9 @@ pub trait Notifier: Send + Sync {
     fn begin(&self, changed: Changed) -> Result<Box<dyn Following>, String>;
 }
 
-/// Is called when something changed in one of the directories that are followed.
-pub type Changed = Box<dyn Fn() + Send + Sync>;
+/// Is called when something changed in one of the directories that are followed, with the paths that did; without any
+/// when it isn't known which.
+pub type Changed = Box<dyn Fn(&[PathBuf]) + Send + Sync>;
 
 /// Directories that are followed, until this is dropped.
 pub trait Following: Send {
@@ -53,9 +55,11 @@ pub(crate) struct System;
 impl Notifier for System {
     fn begin(&self, changed: Changed) -> Result<Box<dyn Following>, String> {
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // An error means that events were lost.
-            if event.map_or(true, |event| matters(&event)) {
-                changed();
+            match event {
+                Ok(event) if matters(&event) => changed(&event.paths),
+                Ok(_) => {}
+                // Events were lost.
+                Err(_) => changed(&[]),
             }
         });
         let watcher = watcher.map_err(|error| error.to_string())?;
@@ -85,9 +89,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(notifier: &dyn Notifier, wake: Wake) -> Self {
+    pub(crate) fn new(notifier: &dyn Notifier, wake: Wake, touched: Touched) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let watcher = notifier.begin(Box::new(move || {
+        let watcher = notifier.begin(Box::new(move |paths| {
+            touched.note(paths);
             // When the project is gone there is no listener any more.
             let _ = sender.send(());
         }));

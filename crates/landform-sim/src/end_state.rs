@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt as _;
 use landform_store::memory::MemoryStore;
-use landform_store::{RangeQuery, Store as _};
+use landform_store::{Bucket, Key, RangeQuery, Store as _};
 use serde_json::{Map, Value};
 
 /// Objects by `bucket name`, as comparable text.
@@ -26,6 +26,14 @@ const OF_THE_WAY: [&str; 2] = ["events", "events.events.k8s.io"];
 #[must_use]
 pub fn objects(store: &MemoryStore) -> BTreeMap<String, Value> {
     objects_below(store, "")
+}
+
+/// The object in this place, which is `bucket name`.
+pub(crate) fn object_at(store: &MemoryStore, place: &str) -> Option<Value> {
+    let (bucket, name) = place.split_once(' ')?;
+    let record = store.get(&Key::new(&Bucket::new(bucket), name));
+    let record = record.now_or_never()?.ok()??;
+    serde_json::from_slice(&record.value).ok()
 }
 
 /// Every object whose name, with its namespace, begins like this.

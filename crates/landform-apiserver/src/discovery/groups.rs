@@ -1,5 +1,7 @@
 //! Groups, versions and resources: one list each (the old form), or all at once (aggregated).
 
+use std::collections::BTreeMap;
+
 use landform_api::kind::api_version;
 use serde_json::{Value, json};
 
@@ -27,8 +29,8 @@ pub(super) fn core_versions(address: &str) -> Value {
 }
 
 /// Groups besides the core one, with their versions. Reviews add groups that have nothing else.
-fn named_groups(kinds: &Kinds) -> std::collections::BTreeMap<String, Vec<String>> {
-    let mut groups: std::collections::BTreeMap<String, Vec<String>> = kinds
+fn named_groups(kinds: &Kinds) -> BTreeMap<String, Vec<String>> {
+    let mut groups: BTreeMap<String, Vec<String>> = kinds
         .groups()
         .iter()
         .filter(|(group, _)| !group.is_empty())
@@ -163,23 +165,30 @@ fn part_verbs(part: &str) -> Vec<&'static str> {
     }
 }
 
-/// `/api` or `/apis`, everything at once.
-pub(super) fn aggregated(kinds: &Kinds, core: bool, version: &str) -> Value {
-    let mut items = Vec::new();
+/// The groups of `/api` or `/apis` with their versions.
+pub(super) fn aggregated_groups(kinds: &Kinds, core: bool) -> BTreeMap<String, Vec<String>> {
     if core {
-        items.push(aggregated_group(kinds, "", &["v1".to_owned()]));
+        BTreeMap::from([(String::new(), vec!["v1".to_owned()])])
     } else {
-        for (group, versions) in named_groups(kinds) {
-            items.push(aggregated_group(kinds, &group, &versions));
-        }
+        named_groups(kinds)
     }
+}
+
+/// `/api` or `/apis`, everything at once, made anew.
+#[cfg(test)]
+pub(super) fn aggregated(kinds: &Kinds, core: bool, version: &str) -> Value {
+    let groups = aggregated_groups(kinds, core).into_iter();
+    let items: Vec<Value> = groups
+        .map(|(group, versions)| aggregated_group(kinds, &group, &versions))
+        .collect();
     json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{version}"),
         "metadata": {}, "items": items,
     })
 }
 
-fn aggregated_group(kinds: &Kinds, group: &str, versions: &[String]) -> Value {
+/// A group as the aggregated form has it.
+pub(super) fn aggregated_group(kinds: &Kinds, group: &str, versions: &[String]) -> Value {
     let versions: Vec<Value> = versions
         .iter()
         .map(|version| {

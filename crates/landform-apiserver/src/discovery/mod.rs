@@ -1,5 +1,6 @@
 //! Discovery: how clients find out what the server has. Paths, groups, resources, OpenAPI, version.
 
+mod cache;
 mod groups;
 mod openapi;
 mod protobuf;
@@ -8,11 +9,12 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, HeaderValue};
 use http::{Response, StatusCode};
 use serde_json::json;
 
+pub(crate) use cache::DiscoveryCache;
 pub(crate) use openapi::OpenApiCache;
 
 use crate::body::Body;
 use crate::error::{ApiError, Result};
-use crate::request::accept::{self, media_ranges};
+use crate::request::accept::{self, Encoding, media_ranges};
 use crate::request::path::Target;
 use crate::respond;
 use crate::server::{ApiServer, Call};
@@ -32,17 +34,13 @@ impl ApiServer {
             Target::CoreVersions | Target::Groups => {
                 let core = *target == Target::CoreVersions;
                 if let Some(version) = aggregated_version(header) {
-                    let list = groups::aggregated(&kinds, core, version);
+                    let list = self.shared.discovery.aggregated(&kinds, core, version);
                     let text = format!(
                         "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
                     );
                     let content_type = HeaderValue::from_str(&text)
                         .map_err(|error| ApiError::internal(error.to_string()))?;
-                    return Ok(respond::with_type(
-                        StatusCode::OK,
-                        content_type,
-                        list.to_string().into(),
-                    ));
+                    return Ok(respond::with_type(StatusCode::OK, content_type, list));
                 }
                 let value = if core {
                     groups::core_versions(&self.shared.config.address)
@@ -64,13 +62,13 @@ impl ApiServer {
                 ))
             }
             Target::Resources(group, version) => {
-                let value =
-                    groups::resources(&kinds, group, version).ok_or_else(ApiError::no_such_path)?;
-                Ok(respond::value(
-                    StatusCode::OK,
-                    &value,
-                    accept::negotiate(header)?.encoding,
-                ))
+                let text = self.shared.discovery.resources(&kinds, group, version);
+                let text = text.ok_or_else(ApiError::no_such_path)?;
+                let encoding = accept::negotiate(header)?.encoding;
+                Ok(match encoding {
+                    Encoding::Json => respond::json_bytes(StatusCode::OK, text),
+                    Encoding::Yaml => respond::encoded(StatusCode::OK, text.into(), encoding),
+                })
             }
             Target::Version => Ok(respond::value(
                 StatusCode::OK,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Client;
+use kube::discovery::{Discovery, Scope, verbs};
 use landform_api::kind::split_api_version;
 use landform_api::{GroupKind, GroupVersionKind};
 use parking_lot::RwLock;
@@ -52,6 +53,8 @@ impl Served {
 #[derive(Debug, Default)]
 pub struct Kinds {
     known: RwLock<BTreeMap<GroupVersionKind, Served>>,
+    /// Each kind in the version that the API prefers, if all were asked for.
+    preferred: RwLock<BTreeMap<GroupKind, Served>>,
 }
 
 impl Kinds {
@@ -86,6 +89,52 @@ impl Kinds {
     /// # Errors
     /// When the API can't be asked.
     pub async fn all(&self, client: &Client) -> Result<Vec<Served>, ApplyError> {
+        let mut found = match aggregated(client).await? {
+            Some(found) => {
+                self.remember(&found);
+                found
+            }
+            None => self.one_by_one(client).await?,
+        };
+        let mut preferred = BTreeMap::new();
+        found.retain(|served| {
+            let kind = GroupKind::from(served.kind.clone());
+            let is_first = !preferred.contains_key(&kind);
+            if is_first {
+                preferred.insert(kind, served.clone());
+            }
+            is_first
+        });
+        *self.preferred.write() = preferred;
+        Ok(found)
+    }
+
+    /// These kinds, each in the version that the API prefers, as far as it serves them.
+    ///
+    /// # Errors
+    /// When the API can't be asked.
+    pub(crate) async fn preferred(
+        &self,
+        client: &Client,
+        kinds: &BTreeSet<GroupKind>,
+    ) -> Result<BTreeMap<GroupKind, Served>, ApplyError> {
+        let known = {
+            let preferred = self.preferred.read();
+            let known = kinds.iter();
+            known
+                .map(|kind| Some((kind.clone(), preferred.get(kind)?.clone())))
+                .collect()
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let all = self.all(client).await?.into_iter();
+        let all = all.map(|served| (GroupKind::from(served.kind.clone()), served));
+        Ok(all.filter(|(kind, _)| kinds.contains(kind)).collect())
+    }
+
+    /// All kinds of all versions, those of preferred ones first, asked for version by version.
+    async fn one_by_one(&self, client: &Client) -> Result<Vec<Served>, ApplyError> {
         let groups = client.list_api_groups().await?;
         let versions = groups.groups.into_iter().flat_map(|group| {
             let preferred = group.preferred_version.into_iter();
@@ -99,10 +148,7 @@ impl Kinds {
         let versions = versions
             .filter(|version| asked.insert(version.clone()))
             .collect();
-        let mut kinds = BTreeSet::new();
-        let mut found = self.ask(client, versions).await?;
-        found.retain(|served| kinds.insert(GroupKind::from(served.kind.clone())));
-        Ok(found)
+        self.ask(client, versions).await
     }
 
     /// A kind in a version that was asked for before.
@@ -117,6 +163,7 @@ impl Kinds {
     /// Kinds of a group may have come or gone.
     pub fn forget(&self) {
         self.known.write().clear();
+        self.preferred.write().clear();
     }
 
     async fn ask(&self, client: &Client, versions: Vec<String>) -> Result<Vec<Served>, ApplyError> {
@@ -129,14 +176,42 @@ impl Kinds {
             .buffered(AT_ONCE)
             .try_collect::<Vec<_>>();
         let found: Vec<Served> = lists.await?.into_iter().flatten().collect();
-        let mut known = self.known.write();
-        known.extend(
-            found
-                .iter()
-                .map(|served| (served.kind.clone(), served.clone())),
-        );
+        self.remember(&found);
         Ok(found)
     }
+
+    fn remember(&self, found: &[Served]) {
+        let found = found.iter();
+        let found = found.map(|served| (served.kind.clone(), served.clone()));
+        self.known.write().extend(found);
+    }
+}
+
+/// All kinds in two requests, those of preferred versions first; none when the API doesn't have that form.
+async fn aggregated(client: &Client) -> Result<Option<Vec<Served>>, ApplyError> {
+    let discovery = match Discovery::new(client.clone()).run_aggregated().await {
+        Ok(discovery) => discovery,
+        Err(kube::Error::Api(status)) if status.code < 500 => return Ok(None),
+        Err(kube::Error::SerdeError(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut found = Vec::new();
+    for group in discovery.groups_alphabetical() {
+        let preferred = group.preferred_version_or_latest();
+        let others = group.versions().filter(|version| *version != preferred);
+        for version in std::iter::once(preferred).chain(others) {
+            for (resource, can) in group.versioned_resources(version) {
+                found.push(Served {
+                    kind: GroupVersionKind::new(&resource.group, version, &resource.kind),
+                    plural: resource.plural,
+                    namespaced: can.scope == Scope::Namespaced,
+                    listed: can.supports_operation(verbs::LIST)
+                        && can.supports_operation(verbs::DELETE),
+                });
+            }
+        }
+    }
+    Ok(Some(found))
 }
 
 /// All kinds of a group in one version; none when the API doesn't know it.

@@ -118,6 +118,7 @@ impl World for LandscapeWorld {
             let wake = items.wake();
             let (installations, executions) = landscape::reconcilers(Blueprints::new(None));
             let engine = Engine::builder(process.kube_client("engine"))
+                .api_in_process()
                 .reconciler(installations)
                 .reconciler(executions)
                 .reconciler(items)

@@ -24,6 +24,10 @@ use crate::trace::Trace;
 
 /// R12b: an object rests at least this long between two calls that nothing but a time brought.
 pub(super) const FLOOR: Duration = Duration::from_millis(100);
+/// An answer is known to the engine within this time: a command's pipes may be open until its last process ends.
+const HEARD_OF: Duration = Duration::from_secs(1);
+/// A command answers in the moment in which it ends, before or after the oracle looks.
+const ANSWERED: Duration = Duration::from_millis(5);
 /// After a definition was changed, kinds are found again within this time.
 const DEFINITIONS_SETTLE: Duration = Duration::from_secs(45);
 
@@ -92,7 +96,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    fn goes_on(&self, now: Duration) -> bool {
+    pub(super) fn goes_on(&self, now: Duration) -> bool {
         let gone_at = self.gone_at.as_ref();
         gone_at.is_none_or(|at| now < Duration::from_nanos(at.load(Ordering::SeqCst)))
     }
@@ -326,6 +330,11 @@ impl Inner {
         };
         let times = [self.due.get(&uid), self.perhaps_due.get(&uid)];
         let due = times.into_iter().flatten().min().copied();
+        let falls_due = |due: &Duration| *due <= now + FLOOR;
+        if reason == Reason::Retrigger && !self.due.get(&uid).is_some_and(falls_due) {
+            // It brings one run.
+            self.perhaps_due.remove(&uid);
+        }
         let caused = self.causes.run_begins(&self.log, &uid, reason, due, now);
         !caused && !self.unsettled(now)
     }
@@ -344,7 +353,8 @@ impl Inner {
             self.deletes.called(&call.uid, now);
         }
         let name = &call.name;
-        let mut others = self.calls.values().filter(|other| !other.hangs);
+        let others = self.calls.values().filter(|other| other.goes_on(now));
+        let mut others = others.filter(|other| !other.hangs);
         // What a call had referred to when it began doesn't run beside it, whether it still refers to that or not.
         let overlapping = others.find(|other| {
             other.uid == call.uid
@@ -366,11 +376,7 @@ impl Inner {
         if call.retriggered && self.ended.get(&call.uid).is_some_and(early) {
             broken = broken.or(Some(format!("R12b: {name} is called again at once")));
         }
-        // A time that is past is honoured at once, before the floor that the next one has.
-        let due = |due: &Duration| *due <= now || call.retriggered;
-        if self.due.get(&call.uid).is_some_and(due) {
-            self.due.remove(&call.uid);
-        }
+        self.keep_time(&call, now);
         if let Some(what) = broken {
             self.break_rule(what);
         }
@@ -378,6 +384,25 @@ impl Inner {
         self.latest.insert(call.uid.clone(), self.calls_begun);
         self.calls.insert(self.calls_begun, call);
         self.calls_begun
+    }
+
+    /// Whether a call is the one that was asked for. A time that is past is honoured at once, before the floor that the
+    /// next one has. One that falls due while a run goes on brings another run, whenever that run makes its call.
+    fn keep_time(&mut self, call: &Call, now: Duration) {
+        let Some(due) = self.due.get(&call.uid).copied() else {
+            return;
+        };
+        let mut runs = self.runs.values().filter(|run| !run.cancelled);
+        let run = runs.find(|run| self.uid(&run.subject).as_ref() == Some(&call.uid));
+        let began = run.map_or(now, |run| run.since);
+        if !call.retriggered && began < due {
+            return;
+        }
+        self.due.remove(&call.uid);
+        // The engine hears of an answer after it was given, so its time may be later than the start of this run.
+        if !call.retriggered && began < due + HEARD_OF {
+            self.perhaps_due.insert(call.uid.clone(), due);
+        }
     }
 
     /// Whether the object of a call refers to another one by now. Under another name it is another one to the machine.
@@ -437,7 +462,12 @@ impl Inner {
                 RunResult::Cancelled => &mut self.perhaps_due,
                 _ => &mut self.due,
             };
-            times.insert(uid, at);
+            if let Some(before) = times.insert(uid.clone(), at)
+                && before <= now
+            {
+                // It fell due while this run went on, and brings another one.
+                self.perhaps_due.insert(uid, before);
+            }
         }
     }
 
@@ -459,7 +489,8 @@ impl Inner {
             return;
         }
         self.reviewed_at = now;
-        self.calls.retain(|_, call| call.goes_on(now));
+        self.calls
+            .retain(|_, call| call.goes_on(now.saturating_sub(ANSWERED)));
         self.log.follow(now);
         self.note_owned(now);
         let found = self.log.broken.take().filter(|what| !passed_over(what));

@@ -191,7 +191,7 @@ impl Inner {
         let busy = self.runs.values().map(|run| &run.subject);
         let busy = busy.chain(self.queued.keys().filter(|other| *other != subject));
         let mut busy = busy.filter_map(|subject| self.uid(subject));
-        let mut calls = self.calls.values();
+        let mut calls = self.calls.values().filter(|call| call.goes_on(now));
         let mut marked = self
             .log
             .of(kind.name())

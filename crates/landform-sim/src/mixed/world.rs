@@ -229,6 +229,7 @@ impl World for MixedWorld {
                 }
             });
             let engine = Engine::builder(process.kube_client("engine"))
+                .api_in_process()
                 .hooks_by(|engine| {
                     let engine = engine.clone();
                     Arc::new(Piped {

@@ -153,6 +153,7 @@ impl World for NodeWorld {
                 }
             });
             let engine = Engine::builder(process.kube_client("engine"))
+                .api_in_process()
                 .reconciler(reconciler)
                 .clock(Arc::new(around.clock.clone()))
                 .seed(around.seed)

@@ -51,6 +51,7 @@ impl World for OperatorsWorld {
             let (installations, executions) = landscape::reconcilers(Blueprints::new(None));
             let operators = Operators::default();
             let builder = Engine::builder(process.kube_client("engine"))
+                .api_in_process()
                 .reconciler(installations)
                 .reconciler(executions)
                 .reconciler(items)

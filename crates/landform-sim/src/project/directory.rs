@@ -12,6 +12,9 @@ use tempfile::TempDir;
 
 use super::PROJECT;
 
+/// Files here need no disk, which many systems have.
+const IN_MEMORY: &str = "/dev/shm";
+
 /// One thing that an editor, a checkout or a person does, at one moment.
 #[derive(Clone, Debug)]
 pub(super) enum Touch {
@@ -33,7 +36,12 @@ pub(super) struct Directory {
 impl Directory {
     /// Makes it.
     pub(super) fn begin(&self) -> io::Result<()> {
-        let root = TempDir::new()?;
+        let memory = Path::new(IN_MEMORY);
+        let root = if memory.is_dir() {
+            TempDir::new_in(memory.canonicalize()?)?
+        } else {
+            TempDir::new()?
+        };
         fs::create_dir(root.path().join(PROJECT))?;
         let _ = self.root.set(root);
         Ok(())
@@ -115,7 +123,7 @@ impl SimNotifier {
         for listener in listeners.all.values() {
             let mut directories = listener.directories.iter();
             if directories.any(|followed| followed == parent(path) || followed.starts_with(path)) {
-                (listener.changed)();
+                (listener.changed)(&[path.to_owned()]);
             }
         }
     }

@@ -1,14 +1,67 @@
 //! Renames of all sorts, and docs that move from file to file.
 
 use super::directory::Touch;
-use super::plan::{Planner, text};
-use super::{Doc, PROJECT};
-use crate::chance::CERTAIN;
+use super::plan::{File, Planner, Step, text};
+use super::{Doc, GRACE, PROJECT};
+use crate::chance::{CERTAIN, Chance};
+use crate::simulation::Action;
 
 /// Files of one save are written within this time.
 const GAP_MS: u64 = 300;
 
+/// In a project with this many objects it takes consent to delete most of them.
+const LARGE: usize = 8;
+
 impl Planner {
+    /// In a third of all scenarios people remove most files of a large project at once. For good, or they bring them
+    /// back: as long as nobody has agreed, nothing is lost, however late that is.
+    pub(super) fn clear_out(&mut self, chance: &Chance) {
+        if !chance.happens(CERTAIN / 3) {
+            return;
+        }
+        let whole = |file: &File| !file.broken && !file.away;
+        let count = |planner: &Self| -> usize {
+            let files = planner.files.values();
+            files.map(|file| file.docs.len()).sum()
+        };
+        while count(self) < LARGE {
+            self.add();
+        }
+        self.settle();
+        let all = count(self);
+        let (mut gone, mut paths) = (0, Vec::new());
+        for path in self.paths_where(whole) {
+            if gone * 2 <= all + 1 {
+                gone += self.files[&path].docs.len();
+                paths.push(path);
+            }
+        }
+        let removed = paths.iter();
+        let removed = removed.map(|path| Touch::Remove(format!("{PROJECT}/{path}")));
+        let removed = removed.collect();
+        let come_back = chance.happens(CERTAIN / 2);
+        for path in &paths {
+            self.set_away(path, true);
+        }
+        self.edit(removed);
+        self.steps.push(Step::Act(Action::Wait(GRACE * 4)));
+        if come_back {
+            let back = paths.iter();
+            let back =
+                back.map(|path| Touch::Write(format!("{PROJECT}/{path}"), text(&self.files[path])));
+            let back = back.collect();
+            for path in &paths {
+                self.set_away(path, false);
+            }
+            self.edit(back);
+        } else {
+            for path in &paths {
+                self.files.remove(path);
+            }
+        }
+        self.settle();
+    }
+
     /// One object gets another name: alone, together with its file, or with the former name in an annotation and
     /// other content.
     pub(super) fn rename(&mut self) {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::plan::THEIRS;
 use super::{Doc, GRACE, HOME, Kind, PROJECT, Said, Who};
 use crate::disk::Disk;
-use crate::end_state::objects;
+use crate::end_state::{object_at, objects};
 
 /// A run may have read the files this long before it deletes.
 pub(super) const CALM_RUN: Duration = Duration::from_secs(1);
@@ -48,6 +48,10 @@ pub(super) struct Oracle {
     foreign: BTreeMap<String, Value>,
     /// The uids that were written since the last rest.
     moved: BTreeSet<String>,
+    /// The uids of the project's objects that are there, and not marked.
+    living: BTreeSet<String>,
+    /// Whether people have agreed to deletions since the last rest.
+    agreed: bool,
     ended: bool,
 }
 
@@ -61,6 +65,8 @@ impl Oracle {
             known: BTreeMap::new(),
             foreign: BTreeMap::new(),
             moved: BTreeSet::new(),
+            living: BTreeSet::new(),
+            agreed: false,
             ended: false,
         }
     }
@@ -93,9 +99,13 @@ impl Oracle {
     }
 
     pub(super) fn foreign(&mut self, place: String, disk: &Disk) {
-        if let Some(object) = objects(disk.store()).remove(&place) {
+        if let Some(object) = object_at(disk.store(), &place) {
             self.foreign.insert(place, object);
         }
+    }
+
+    pub(super) fn people_agree(&mut self) {
+        self.agreed = true;
     }
 
     pub(super) fn ends(&mut self) {
@@ -120,6 +130,13 @@ impl Oracle {
                 let renamed = !marked && self.bound(uid).is_some();
                 if (marked || event.kind == EventKind::Deleted) && !renamed {
                     result = result.and_then(|()| self.goes(uid, &object, now));
+                }
+                let ours = object["metadata"]["labels"]["landform.dev/project"] == PROJECT
+                    && object["kind"] != "Namespace";
+                if marked || event.kind == EventKind::Deleted {
+                    self.living.remove(uid);
+                } else if ours {
+                    self.living.insert(uid.to_owned());
                 }
             }
         }
@@ -146,8 +163,11 @@ impl Oracle {
         let Some((who, known)) = self.bound(uid).filter(|_| !self.ended) else {
             return Ok(());
         };
-        if known.deleted || known.was_away(now, self.looked.saturating_sub(self.run)) {
+        if known.deleted {
             return Ok(());
+        }
+        if known.was_away(now, self.looked.saturating_sub(self.run)) {
+            return self.needs_no_consent(name, known);
         }
         let rule = if self.said.unsure.contains(who) {
             "R15: it stands in a file that can't be read"
@@ -155,6 +175,32 @@ impl Oracle {
             "R15b: it was never away for the grace"
         };
         Err(format!("{rule}: {name} was deleted: {:?}", known.away))
+    }
+
+    /// R15: most objects of a large project go only if people have agreed. What was away before an object that goes
+    /// counts with it; its namespace may count as well.
+    fn needs_no_consent(&self, name: &Value, goes: &Known) -> Result<(), String> {
+        let since = |known: &Known| match known.away.last() {
+            Some((from, None)) => Some(*from),
+            _ => None,
+        };
+        let Some(from) = since(goes).filter(|_| !self.agreed) else {
+            return Ok(());
+        };
+        let away = self.known.values().filter(|known| {
+            let lives = known
+                .uid
+                .as_ref()
+                .is_some_and(|uid| self.living.contains(uid));
+            lives && since(known).is_some_and(|since| since <= from)
+        });
+        let (away, living) = (away.count(), self.living.len());
+        if living >= LARGE && away * 2 > living + 1 {
+            return Err(format!(
+                "R15: {name} was deleted without consent: {away} of {living} objects are away"
+            ));
+        }
+        Ok(())
     }
 
     /// Compares what is stored with what the files say, when nothing happens any more.
@@ -294,17 +340,17 @@ impl Oracle {
             }
         }
         self.moved.clear();
+        self.agreed = false;
     }
 
     /// The consent that a project asks for, if it does so for a reason.
     pub(super) fn asks_for(&self, disk: &Disk) -> Result<Option<String>, String> {
-        let stored = objects(disk.store());
-        let held = &stored
-            .get(&project())
-            .map_or(&Value::Null, |found| &found["status"])["heldDeletions"];
+        let project = object_at(disk.store(), &project()).unwrap_or_default();
+        let held = &project["status"]["heldDeletions"];
         let Some(token) = text(&held["token"]) else {
             return Ok(None);
         };
+        let stored = objects(disk.store());
         let (living, count) = (of_project(&stored).count(), held["count"].as_u64());
         let many = count.is_some_and(|count| count * 2 > living as u64) && living >= LARGE;
         if many {

@@ -77,7 +77,7 @@ pub(super) fn random(seed: u64) -> Vec<Step> {
         names: 0,
         paths: 0,
     };
-    planner.begin();
+    planner.begin(seed);
     for _ in 0..2 + planner.chance.below(3) {
         for _ in 0..2 + planner.chance.below(5) {
             planner.act();
@@ -85,6 +85,7 @@ pub(super) fn random(seed: u64) -> Vec<Step> {
         }
         planner.settle();
     }
+    planner.clear_out(&Chance::new(seed, "clear-out"));
     if planner.chance.happens(CERTAIN / 3) {
         for _ in 0..planner.chance.below(3) {
             planner.act();
@@ -101,7 +102,7 @@ pub(super) fn random(seed: u64) -> Vec<Step> {
 }
 
 impl Planner {
-    fn begin(&mut self) {
+    fn begin(&mut self, seed: u64) {
         let settings = Touch::Write(format!("{PROJECT}/{SETTINGS_FILE}"), SETTINGS.into());
         self.edit(vec![settings]);
         for _ in 0..4 + self.chance.below(7) {
@@ -113,7 +114,10 @@ impl Planner {
         let project = Action::Wish(Wish::Applied(super::manifest()));
         self.steps.push(Step::Act(project));
         self.settle();
-        self.foreign(HOME);
+        // Without others in it, the namespace goes with the project.
+        if !seed.is_multiple_of(3) {
+            self.foreign(HOME);
+        }
     }
 
     /// Somebody else's object, called as one of the project may be in another namespace.
@@ -175,7 +179,7 @@ impl Planner {
     }
 
     /// Everybody waits until nothing happens any more.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         let broken: Vec<String> = self.paths_where(|file| file.broken);
         for path in broken {
             if self.saved.contains(&path) || self.chance.happens(CERTAIN / 2) {
@@ -286,7 +290,7 @@ impl Planner {
         self.files.get_mut(path)?.docs.get_mut(at)
     }
 
-    fn add(&mut self) {
+    pub(super) fn add(&mut self) {
         let path = match self.any_file() {
             Some(path) if self.chance.happens(CERTAIN / 3) => path,
             _ => self.fresh_path(),

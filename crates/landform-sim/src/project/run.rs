@@ -136,6 +136,7 @@ impl Scenario {
             };
             let mut project = manifest();
             project["metadata"]["annotations"] = json!({"landform.dev/approved-deletions": token});
+            self.oracle.people_agree();
             self.act(&Action::Wish(Wish::Applied(project)))?;
             self.act(&Action::Rest)?;
         }

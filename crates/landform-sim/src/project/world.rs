@@ -35,6 +35,7 @@ impl World for ProjectWorld {
             let directory = &self.directory;
             let projects = Projects::simulated(directory.root(), directory.notifier());
             let engine = Engine::builder(process.kube_client("engine"))
+                .api_in_process()
                 .reconciler(projects.reconciler())
                 .clock(Arc::new(around.clock.clone()))
                 .seed(around.seed)

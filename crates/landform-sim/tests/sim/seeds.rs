@@ -18,6 +18,16 @@ pub(crate) fn all_hold(usual: u64, run: impl Fn(u64) -> Report) {
     }
 }
 
+/// Runs seeds that have failed once.
+pub(crate) fn these_hold(seeds: &[u64], run: impl Fn(u64) -> Report) {
+    for seed in seeds {
+        let report = run(*seed);
+        if let Err(failure) = report.result {
+            panic!("{}\nseed {seed}: {failure}", report.trace.text());
+        }
+    }
+}
+
 /// Runs seeds twice: the traces must not differ in a byte.
 pub(crate) fn all_repeat(usual: u64, run: impl Fn(u64) -> Report) {
     for seed in 0..count(usual) {

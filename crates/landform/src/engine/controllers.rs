@@ -11,7 +11,7 @@ use landform_deployers::manifest::ManifestDeployer;
 use landform_deployers::mock::Mock;
 use landform_deployers::process::{ApiAddress, ProcessDeployer};
 use landform_deployers::{DeployItems, Deployer, Limited};
-use landform_engine::{Engine, definitions, hooks};
+use landform_engine::{Builder, Engine, definitions, hooks};
 use landform_operators::Operators;
 use landform_project::Projects;
 
@@ -133,15 +133,6 @@ impl ControllerArgs {
     }
 }
 
-/// Whether an API notes who wrote an object (C6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Writers {
-    /// Landform's own API does.
-    Noted,
-    /// Another one doesn't.
-    Unknown,
-}
-
 /// Makes sure that the API knows all kinds of Landform.
 pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
     hooks::install(client).await?;
@@ -156,8 +147,7 @@ pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
 /// Starts the engine with all reconcilers. Deployers keep what belongs to them in the data directory; processes
 /// with access of their own reach the API by its address.
 pub(crate) fn start(
-    client: Client,
-    writers: Writers,
+    builder: Builder,
     registry: prometheus::Registry,
     data_dir: &Path,
     api: ApiAddress,
@@ -181,10 +171,6 @@ pub(crate) fn start(
     }
     let wake = items.wake();
     let projects = Projects::new(args.projects);
-    let builder = match writers {
-        Writers::Noted => Engine::builder(client).writers_noted(),
-        Writers::Unknown => Engine::builder(client),
-    };
     let builder = builder
         .metrics(registry)
         .hooks_recorded_in(data_dir.join("hooks"))

@@ -21,7 +21,6 @@ use landform_plan::Plans;
 use landform_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
-use controllers::Writers;
 pub(crate) use controllers::{ControllerArgs, install_kinds};
 
 use crate::logging::{self, LogFormat};
@@ -65,8 +64,9 @@ pub(crate) fn start_in_process(
     server.mount("plans", Arc::new(Plans::new(store, args.for_plans())));
     server.mount("logs", Arc::new(LogsView::new(client.clone(), data_dir)));
     let (engine, operators) = controllers::start(
-        client.clone(),
-        Writers::Noted,
+        Engine::builder(client.clone())
+            .api_in_process()
+            .writers_noted(),
         server.metrics_registry(),
         data_dir,
         api,
@@ -113,8 +113,7 @@ async fn run_alone(args: EngineArgs) -> Result<ExitCode, AnyError> {
     install_kinds(&client).await?;
     let data_dir = data_dir::resolve(args.data_dir)?;
     let (engine, _) = controllers::start(
-        client,
-        Writers::Unknown,
+        Engine::builder(client),
         registry.clone(),
         &data_dir,
         api,

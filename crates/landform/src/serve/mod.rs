@@ -22,8 +22,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
-pub(crate) use self::bind::{bind, bind_asked};
 use self::audit::AuditArgs;
+pub(crate) use self::bind::{bind, bind_asked};
 pub(crate) use self::running::{Options, Running};
 use crate::logging::{self, LogFormat};
 use crate::{AnyError, data_dir, engine};
