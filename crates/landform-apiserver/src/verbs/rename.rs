@@ -93,7 +93,7 @@ impl ApiServer {
             match self.plan(place, rename, options).await? {
                 Planned::Nothing(written) => return Ok(written),
                 Planned::Move(planned) => {
-                    if let Some(written) = self.carry_out(place, rename, planned).await? {
+                    if let Some(written) = self.put_renamed(place, rename, planned).await? {
                         return Ok(written);
                     }
                 }
@@ -117,7 +117,7 @@ impl ApiServer {
             if turns.len() > before {
                 continue;
             }
-            if let Some(written) = self.carry_out(place, rename, planned).await? {
+            if let Some(written) = self.put_renamed(place, rename, planned).await? {
                 return Ok(written);
             }
         }
@@ -194,7 +194,7 @@ impl ApiServer {
     }
 
     /// `None` when another write came in between.
-    async fn carry_out(
+    async fn put_renamed(
         &self,
         place: &Place,
         rename: &Rename,
