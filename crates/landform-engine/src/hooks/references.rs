@@ -149,9 +149,14 @@ mod tests {
                 vec![widget],
             ),
             (
-                json!([{"path": ".spec.from[*]"}]),
+                json!([{"path": ".spec.from[*]", "anyNamespace": true}]),
                 json!({"from": [{"name": "b", "namespace": "other", "kind": "Zone"}]}),
                 vec!["example.com/v1 Zone other/b"],
+            ),
+            (
+                json!([{"path": ".spec.from[*]"}]),
+                json!({"from": [{"name": "b", "namespace": "other"}, {"name": "b", "namespace": "shop"}]}),
+                vec![widget],
             ),
             (
                 json!([{"path": ".spec.secret", "group": "", "version": "v1", "kind": "Secret"}, {"path": ".spec.parent"}]),

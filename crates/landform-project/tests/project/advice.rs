@@ -113,7 +113,9 @@ async fn follow(scene: &mut Scene, act: &str) {
         Some(groups.map(|group| group.as_str().to_owned()).collect())
     };
     let world = &scene.world;
-    if let Some(named) = found(r"set spec\.finalize of Reconciler/(\S+) to false") {
+    if let Some(named) =
+        found(r"set spec\.finalize to false with `landform edit reconciler/([^\s`]+)`")
+    {
         let patch = json!({"spec": {"finalize": false}});
         world.patch("Reconciler", &named[0], patch).await;
     } else if let Some(named) = found(r"remove the finalizer .*from (\w+)/(\S+) yourself") {
