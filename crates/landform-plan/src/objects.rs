@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use futures::FutureExt as _;
 use landform_api::landscaper::keys;
 use landform_store::memory::MemoryStore;
-use landform_store::{Bucket, Key, RangeQuery, Store as _};
+use landform_store::{Bucket, Key, RangeQuery, Record, Store as _};
 use serde_json::Value;
 
 use crate::model::ObjectView;
@@ -82,6 +82,23 @@ impl<'a> Objects<'a> {
             let value = self.new_of(&key).or_else(|| self.old(&key))?;
             Some(Found { key, value })
         })
+    }
+
+    /// All objects of a kind, as they are afterwards.
+    pub(crate) fn of_kind(&self, group: &str, kind: &str) -> Vec<Found> {
+        let name = (group.to_owned(), kind.to_owned());
+        let Some(bucket) = self.buckets.get(&name) else {
+            return Vec::new();
+        };
+        let records = range(self.after, bucket, None).into_iter();
+        let found = records.filter_map(|record| {
+            let value: Value = serde_json::from_slice(&record.value).ok()?;
+            Some(Found {
+                key: record.key,
+                value,
+            })
+        });
+        found.collect()
     }
 
     /// The object that owns another one: its controller, or else the first.
@@ -195,15 +212,20 @@ fn read(store: &MemoryStore, key: &Key) -> Option<Value> {
 }
 
 fn first(store: &MemoryStore, bucket: &Bucket) -> Option<Value> {
+    let records = range(store, bucket, Some(1));
+    serde_json::from_slice(&records.first()?.value).ok()
+}
+
+fn range(store: &MemoryStore, bucket: &Bucket, limit: Option<usize>) -> Vec<Record> {
     let query = RangeQuery {
         bucket: bucket.clone(),
         prefix: String::new(),
         after: None,
-        limit: Some(1),
+        limit,
         at: None,
     };
-    let page = store.range(query).now_or_never()?.ok()?;
-    serde_json::from_slice(&page.records.first()?.value).ok()
+    let page = store.range(query).now_or_never().and_then(Result::ok);
+    page.map(|page| page.records).unwrap_or_default()
 }
 
 /// A string, or nothing.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landform_api::keys::FINALIZER_CRD;
+use landform_api::words::counted;
 use landform_store::Key;
 use serde_json::Value;
 
@@ -159,11 +161,44 @@ fn standing(
     let metadata = &found.value["metadata"];
     let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
     let finalizers: Vec<_> = finalizers.map(text).collect();
-    if waits.is_empty() && metadata["deletionTimestamp"].is_string() && !finalizers.is_empty() {
+    let marked = waits.is_empty() && metadata["deletionTimestamp"].is_string();
+    if marked
+        && finalizers == [FINALIZER_CRD]
+        && let Some(standing) = standing_of_definition(objects, &found.value, blocked)
+    {
+        return standing;
+    }
+    if marked && !finalizers.is_empty() {
         let held = finalizers.join(", ");
         return Standing::Wrong(format!("it would be marked and not go: {held} holds it"));
     }
     Standing::Fine
+}
+
+/// A definition goes when its last object has gone: what keeps these is told of them.
+fn standing_of_definition(
+    objects: &Objects<'_>,
+    definition: &Value,
+    blocked: &BTreeMap<Name, usize>,
+) -> Option<Standing> {
+    let spec = &definition["spec"];
+    let left = objects.of_kind(text(&spec["group"]), text(&spec["names"]["kind"]));
+    let names: Vec<_> = left.iter().map(|left| name_of(&left.value)).collect();
+    let open = names.iter().find(|name| blocked.contains_key(*name));
+    let (kind, namespace, name) = open.or_else(|| names.first())?;
+    let place = match namespace.as_str() {
+        "" => String::new(),
+        namespace => format!(" in {namespace}"),
+    };
+    let and = match names.len() - 1 {
+        0 => "has".to_owned(),
+        more => format!("and {} of its kind have", counted(more, "more object")),
+    };
+    let when = format!("when {kind}/{name}{place} {and} gone");
+    Some(match open.and_then(|open| blocked.get(open)) {
+        Some(index) => Standing::Open(*index, format!("it goes {when}")),
+        None => Standing::Wrong(format!("it would be marked and go {when}")),
+    })
 }
 
 fn open(objects: &Objects<'_>, entries: &[Entry], old: bool) -> Vec<Open> {

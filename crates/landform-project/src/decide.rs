@@ -14,7 +14,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::apply::{Difference, difference};
-use crate::leaving;
+use crate::leaving::{self, Whose};
 use crate::namespaces::is_namespace;
 use crate::object::{ObjectId, Wanted};
 use crate::order::{Departures, definition, is_definition, rank};
@@ -286,7 +286,15 @@ fn hold_many(
         decision.agreed = uids;
         return false;
     }
-    decision.held = Some(held(observed, believed, Vec::new(), &uids));
+    let first = believed.iter().take(NAMED);
+    let first = first.map(|(id, _)| id.to_string()).collect();
+    decision.held = Some(HeldDeletions {
+        count: believed.len(),
+        of: living(observed),
+        first,
+        others: Vec::new(),
+        token: token(&uids),
+    });
     true
 }
 
@@ -322,7 +330,13 @@ fn hold_definitions(observed: &Observed<'_>, decision: &mut Decision) {
         decision.agreed.extend(uids);
         decision.deletions.extend(accompanied);
     } else {
-        decision.held = Some(held(observed, &accompanied, sentences, &uids));
+        decision.held = Some(HeldDeletions {
+            count: accompanied.len(),
+            of: living(observed),
+            first: accompanied.iter().map(|(id, _)| id.to_string()).collect(),
+            others: sentences,
+            token: token(&uids),
+        });
         decision.held_for = company;
     }
 }
@@ -341,33 +355,9 @@ fn is_agreed(observed: &Observed<'_>, uids: &BTreeSet<String>) -> bool {
     observed.approved == Some(&token(uids)) || uids.is_subset(observed.agreed)
 }
 
-fn held(
-    observed: &Observed<'_>,
-    deletions: &[(ObjectId, String)],
-    others: Vec<String>,
-    uids: &BTreeSet<String>,
-) -> HeldDeletions {
-    let first = deletions.iter().take(NAMED);
-    HeldDeletions {
-        count: deletions.len(),
-        of: living(observed),
-        first: first.map(|(id, _)| id.to_string()).collect(),
-        others,
-        token: token(uids),
-    }
-}
-
 fn sentence(definition: &ObjectId, along: &GoingAlong) -> String {
     let names: Vec<_> = along.iter().map(|(id, _)| id.clone()).collect();
-    leaving::sentence(
-        definition,
-        &names,
-        if names.len() == 1 {
-            "that was not removed"
-        } else {
-            "that were not removed"
-        },
-    )
+    leaving::sentence(definition, &names, Whose::NotRemoved)
 }
 
 /// Why an object that has vanished isn't deleted, however long it is missing.

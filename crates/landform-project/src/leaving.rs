@@ -1,7 +1,7 @@
 //! What goes when a project goes: for `landform down`, which shows it first. And what goes with definitions, for
 //! `landform plan`, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::Request;
 use kube::Client;
@@ -59,25 +59,43 @@ pub async fn leaving(client: &Client, project: &str) -> Result<Leaving, ApplyErr
 ///
 /// # Errors
 /// What the API answers.
-pub(crate) async fn taken(
+async fn taken(
     client: &Client,
     kinds: &Kinds,
     going: impl Iterator<Item = &ObjectId>,
     project: &str,
 ) -> Result<Vec<String>, ApplyError> {
-    let mut taken = Vec::new();
-    for (id, all) in going_along(client, kinds, going, Some(project)).await? {
-        let others: Vec<_> = all.into_iter().map(|(id, _)| id).collect();
-        let whose = if others.len() == 1 {
-            "that is not the project's"
+    let all = going_along(client, kinds, going, Some(project)).await?;
+    let all = all.into_iter().filter(|(_, along)| !along.is_empty());
+    let told = all.map(|(id, along)| {
+        let others: Vec<_> = along.into_iter().map(|(id, _)| id).collect();
+        sentence(&id, &others, Whose::Others)
+    });
+    Ok(told.collect())
+}
+
+/// What goes with these objects and is none of them: of others, or of a file that is still there.
+///
+/// # Errors
+/// What the API answers.
+pub(crate) async fn taken_beside(
+    client: &Client,
+    kinds: &Kinds,
+    going: &BTreeSet<&ObjectId>,
+    of_project: impl Fn(&ObjectId) -> bool,
+) -> Result<Vec<String>, ApplyError> {
+    let all = going_along(client, kinds, going.iter().copied(), None).await?;
+    let told = all.into_iter().filter_map(|(id, along)| {
+        let along = along.into_iter().map(|(id, _)| id);
+        let along: Vec<_> = along.filter(|id| !going.contains(id)).collect();
+        let whose = if along.iter().any(&of_project) {
+            Whose::NotRemoved
         } else {
-            "that are not the project's"
+            Whose::Others
         };
-        if !others.is_empty() {
-            taken.push(sentence(&id, &others, whose));
-        }
-    }
-    Ok(taken)
+        (!along.is_empty()).then(|| sentence(&id, &along, whose))
+    });
+    Ok(told.collect())
 }
 
 /// All objects of the kinds of definitions, but those of a project if one is named.
@@ -147,14 +165,30 @@ fn is_of_project(metadata: &Value, project: &str) -> bool {
         && metadata["annotations"][ANNOTATION_FILE].is_string()
 }
 
-/// What goes with a definition; `whose` says which objects these are.
-pub(crate) fn sentence(definition: &ObjectId, others: &[ObjectId], whose: &str) -> String {
+/// Which objects go with a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Those that are not the project's.
+    Others,
+    /// Those that were not removed from a file: of others, or of a file that is still there.
+    NotRemoved,
+}
+
+/// What goes with a definition.
+pub(crate) fn sentence(definition: &ObjectId, others: &[ObjectId], whose: Whose) -> String {
+    let one = others.len() == 1;
+    let whose = match (whose, one) {
+        (Whose::Others, true) => "that is not the project's",
+        (Whose::Others, false) => "that are not the project's",
+        (Whose::NotRemoved, true) => "that was not removed",
+        (Whose::NotRemoved, false) => "that were not removed",
+    };
     let named: Vec<_> = others.iter().take(NAMED).map(ToString::to_string).collect();
     let more = match others.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let go = if others.len() == 1 { "goes" } else { "go" };
+    let go = if one { "goes" } else { "go" };
     format!(
         "with the definition {} {go} {} {whose}: {}{more}",
         definition.name,

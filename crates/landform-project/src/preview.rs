@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use http::Request;
 use kube::Client;
-use landform_api::project::{ProjectProblem, ProjectSpec};
+use landform_api::project::{GROUP, ProjectProblem, ProjectSpec, VERSION};
 use serde_json::{Value, json};
 
 use crate::apply::{ApplyError, Kinds};
@@ -30,11 +31,11 @@ pub struct Preview {
     pub renames: Vec<(String, ObjectId, String)>,
     /// What is wrong with files and objects.
     pub problems: Vec<ProjectProblem>,
-    /// Whether the deletions need consent first.
-    pub held: bool,
+    /// Who holds the deletions back and what ends that, when they need consent.
+    pub held: Option<String>,
     /// Namespaces that stay though they are wanted no more: why.
     pub kept: Vec<String>,
-    /// What of others goes with definitions that are deleted.
+    /// What goes with definitions that are deleted, and was not removed from a file.
     pub taken: Vec<String>,
 }
 
@@ -146,9 +147,14 @@ pub async fn preview(
     }
     // In the order in which they go.
     deletions.sort_by_key(|(_, id)| Reverse(rank(id)));
-    let going = deletions.iter().map(|(_, id)| id);
-    let taken = leaving::taken(client, &kinds, going, project).await?;
-    let held = held || !taken.is_empty();
+    let going = deletions.iter().map(|(_, id)| id).collect();
+    let is_ours = |id: &ObjectId| there.contains_key(id);
+    let taken = leaving::taken_beside(client, &kinds, &going, is_ours).await?;
+    let held = if held || !taken.is_empty() {
+        Some(consent(client, project).await?)
+    } else {
+        None
+    };
     Ok(Preview {
         objects,
         taken,
@@ -159,5 +165,27 @@ pub async fn preview(
             .collect(),
         problems,
         held,
+    })
+}
+
+/// Who holds deletions back, and what ends that.
+async fn consent(client: &Client, project: &str) -> Result<String, ApplyError> {
+    let path = format!("/apis/{GROUP}/{VERSION}/projects/{project}");
+    let request = Request::get(path).body(Vec::new());
+    let request = request.map_err(|error| ApplyError::Transient(error.to_string()))?;
+    let holds = match client.request::<Value>(request).await {
+        Ok(found) => found["status"]["heldDeletions"].is_object(),
+        Err(kube::Error::Api(status)) if status.code == 404 => false,
+        Err(error) => return Err(error.into()),
+    };
+    let approve = format!("run landform approve project/{project}");
+    Ok(if holds {
+        format!(
+            "The project {project} holds these deletions back until you agree: {approve}, or bring the files back."
+        )
+    } else {
+        format!(
+            "The project {project} will hold these deletions back when it sees them: {approve} when its phase is Held, or bring the files back."
+        )
     })
 }

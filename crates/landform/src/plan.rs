@@ -131,8 +131,8 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
     for line in found.kept.iter().chain(&found.taken) {
         eprintln!("{line}");
     }
-    if found.held {
-        eprintln!("These deletions wait for your consent, see docs/projects.md.");
+    if let Some(held) = &found.held {
+        eprintln!("{held}");
     }
     let named = |api_version: String, id: landform_project::ObjectId| Named {
         api_version,

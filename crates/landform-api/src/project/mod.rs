@@ -198,7 +198,7 @@ pub struct HeldDeletions {
     pub count: usize,
     /// Of how many.
     pub of: usize,
-    /// The first of them.
+    /// The first of them; definitions that take objects along are all named.
     pub first: Vec<String>,
     /// What goes along without being removed from a file, a sentence for each definition that takes its kind with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -208,6 +208,16 @@ pub struct HeldDeletions {
 }
 
 impl HeldDeletions {
+    /// Whether an object is named among those that would go. All definitions are; of many objects the first.
+    #[must_use]
+    pub fn names(&self, kind: &str, namespace: &str, name: &str) -> bool {
+        let told = match namespace {
+            "" => format!("{kind} {name}"),
+            namespace => format!("{kind} {namespace}/{name}"),
+        };
+        self.first.contains(&told)
+    }
+
     /// What would happen, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {

@@ -9,6 +9,7 @@
 
 mod act;
 mod cache;
+mod held;
 mod judge;
 mod missing;
 mod told;

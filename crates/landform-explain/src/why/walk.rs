@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::act::{self, Advice, Handle, Hook};
 use super::cache::Cache;
 use super::judge::{self, Cause, Facts, Judged, Sort, Waiting, text};
-use super::missing;
 use super::told::{nested, rank, sentence, template_name};
 use super::unserved;
 use super::{API_VERSION, Link, Rank, Root, State, Wait, Who, Why};
+use super::{held, missing};
 use crate::object::{self, ObjectRef};
 use crate::reader::{ReadError, Reader};
 
@@ -138,6 +138,9 @@ impl Walk<'_> {
                 judged.waits.retain(|waiting| !known(waiting));
                 judged.waits.extend(within);
             }
+        }
+        if link == 0 && !deleting {
+            held::by_project(&mut self.cache, &name, &object, &mut judged).await?;
         }
         if judged.look_below {
             self.look_below(&name, &object, &mut judged).await?;

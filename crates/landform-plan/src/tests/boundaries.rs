@@ -7,7 +7,7 @@ use landform_apiserver::{ApiServer, Config, Identity, LocalService};
 use serde_json::{Value, json};
 
 use super::harness::{Site, applied, installation, with_items};
-use crate::{Action, Plan, PlanError, Plans, Settings, plan};
+use crate::{Action, Named, Plan, PlanError, Plans, Question, Settings, plan};
 
 #[test]
 fn a_plan_starts_no_process_and_writes_no_file() {
@@ -57,20 +57,7 @@ fn a_hook_is_not_called_and_what_it_would_do_is_unknown() {
     let site = Site::new();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("called");
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.dev"},
-        "spec": {
-            "group": "example.dev", "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {
-                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
-                }},
-            }],
-        },
-    });
+    let definition = definition();
     let reconciler = json!({
         "apiVersion": "landform.dev/v1alpha1", "kind": "Reconciler",
         "metadata": {"name": "widgets"},
@@ -92,6 +79,78 @@ fn a_hook_is_not_called_and_what_it_would_do_is_unknown() {
         .collect();
     assert_eq!(unknown, ["Widget/a"], "{plan:#?}");
     assert!(!file.exists());
+}
+
+fn definition() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.dev"},
+        "spec": {
+            "group": "example.dev", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                }},
+            }],
+        },
+    })
+}
+
+/// What takes a definition's last objects to go is told of these; the definition itself waits for them.
+#[test]
+fn a_definition_waits_for_objects_that_hooks_or_finalizers_hold() {
+    let reconciler = json!({
+        "apiVersion": "landform.dev/v1alpha1", "kind": "Reconciler",
+        "metadata": {"name": "widgets"},
+        "spec": {
+            "for": {"group": "example.dev", "version": "v1", "kind": "Widget"},
+            "finalize": true,
+            "hook": {"command": ["true"]},
+        },
+    });
+    let widget = |finalizers: Value| {
+        json!({
+            "apiVersion": "example.dev/v1", "kind": "Widget",
+            "metadata": {"name": "a", "namespace": "default", "finalizers": finalizers},
+        })
+    };
+    let gone = Question {
+        delete: vec![Named {
+            api_version: "apiextensions.k8s.io/v1".into(),
+            kind: "CustomResourceDefinition".into(),
+            namespace: String::new(),
+            name: "widgets.example.dev".into(),
+        }],
+        ..Question::default()
+    };
+    let hooked = Site::new();
+    hooked.apply(vec![definition(), reconciler, widget(json!([]))]);
+    let plan = hooked.plan(&gone);
+    assert!(plan.problems.is_empty(), "{plan:#?}");
+    let affects = &plan.unknown[0].affects;
+    assert_eq!(
+        affects[..],
+        [
+            "CustomResourceDefinition/widgets.example.dev (it goes when Widget/a in default has gone)"
+        ],
+        "{plan:#?}"
+    );
+    let held = Site::new();
+    held.apply(vec![definition(), widget(json!(["example.com/held"]))]);
+    let plan = held.plan(&gone);
+    let problems = plan.problems.iter();
+    let problems: Vec<_> = problems
+        .map(|problem| format!("{}: {}", problem.object.short(), problem.message))
+        .collect();
+    assert_eq!(
+        problems,
+        [
+            "CustomResourceDefinition/widgets.example.dev: it would be marked and go when Widget/a in default has gone",
+            "Widget/a: it would be marked and not go: example.com/held holds it",
+        ]
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use landform_explain::object::ObjectRef;
 use landform_explain::reader::ReadError;
 use landform_explain::{ClientReader, Why, why};
+use landform_project::preview;
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -114,7 +115,7 @@ async fn follow(scene: &mut Scene, act: &str) {
     };
     let world = &scene.world;
     if let Some(named) =
-        found(r"set spec\.finalize to false with `landform edit reconciler/([^\s`]+)`")
+        found(r"set spec\.finalize to false with `landform edit reconciler/([^`]+)`")
     {
         let patch = json!({"spec": {"finalize": false}});
         world.patch("Reconciler", &named[0], patch).await;
@@ -240,6 +241,60 @@ async fn r15b_held_deletions_and_missing_objects_say_what_ends_that() {
     assert!(said.contains("no file has it: it is kept until"), "{said}");
     assert!(said.contains("9 of 15 objects would be deleted"), "{said}");
     scene.world.synced(6).await;
+}
+
+/// A definition is in no file any more, and its project holds its deletion back: it says so itself, and what ends that.
+#[tokio::test]
+async fn r15_a_definition_whose_deletion_is_held_says_who_holds_it_and_what_ends_that() {
+    let mut scene = Scene::new(Stop::Finalizer, true).await;
+    let crd = "gadgets.example.com";
+    let definition = ObjectRef::told("apiextensions.k8s.io", "CustomResourceDefinition", "", crd);
+    let before = asked(&scene.world, &definition).await.unwrap();
+    assert!(before.well, "{before:#?}");
+    scene.world.remove("definition.json");
+    let held = |status: &Value| status["phase"] == "Held";
+    scene.world.status(held).await;
+    let why = asked(&scene.world, &definition).await.unwrap();
+    assert!(!why.well, "{why:#?}");
+    assert_eq!(
+        why.message,
+        "CustomResourceDefinition/gadgets.example.com is Held"
+    );
+    let reason = &why.chain[0].waits_for[0].reason;
+    assert!(
+        reason.contains("Project/shop holds its deletion back"),
+        "{reason}"
+    );
+    assert_eq!(why.roots[0].object, project());
+    let plan = preview(&scene.world.client, &scene.world.path(""), "shop").await;
+    let consent = plan.unwrap().held.unwrap();
+    assert_eq!(
+        consent,
+        "The project shop holds these deletions back until you agree: run landform approve project/shop, or bring the files back."
+    );
+    let said = ended(&mut scene, &definition, Option::is_none).await;
+    assert!(
+        said.contains("with the definition gadgets.example.com go 3 objects that were not removed"),
+        "{said}"
+    );
+}
+
+/// A plan is asked for before the project has looked, or without one.
+#[tokio::test]
+async fn r15_a_plan_says_who_will_hold_deletions_back() {
+    let scene = Scene::new(Stop::Finalizer, true).await;
+    scene.world.stop().await;
+    let shown = async |text: &str| {
+        let plan = preview(&scene.world.client, &scene.world.path(""), "shop").await;
+        let plan = plan.unwrap();
+        assert_eq!(plan.held.as_deref().unwrap_or_default(), text, "{plan:?}");
+        plan
+    };
+    shown("").await;
+    scene.world.remove("definition.json");
+    let plan = shown("The project shop will hold these deletions back when it sees them: run landform approve project/shop when its phase is Held, or bring the files back.").await;
+    let taken = "with the definition gadgets.example.com go 3 objects that were not removed: Gadget default/g0, Gadget default/g1, Gadget default/g2";
+    assert_eq!(plan.taken, [taken]);
 }
 
 /// Whatever is wrong with files, nothing that is said of a deleted project is about them, and what is said ends it.
