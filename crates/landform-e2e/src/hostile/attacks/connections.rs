@@ -50,7 +50,7 @@ pub(super) fn table() -> Vec<Attack> {
             name: "oversized bodies",
             sends: "bodies of 4 MB and 16 MB on HTTP/1.1",
             run: oversized_bodies,
-            answers: &[413, 429],
+            answers: &[403, 413, 429],
             ..PLAIN
         },
         Attack {
