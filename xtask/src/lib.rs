@@ -4,6 +4,7 @@ pub mod bench;
 pub mod crash;
 pub mod docs;
 pub mod fuzz;
+pub mod hostile;
 pub mod metadata;
 pub mod pictures;
 pub mod process;

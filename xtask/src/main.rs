@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, crash, docs, fuzz, pictures, rules, sim, test};
+use xtask::{bench, crash, docs, fuzz, hostile, pictures, rules, sim, test};
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -23,6 +23,8 @@ enum Command {
     Crash(crash::Arguments),
     /// Run the property tests with far more cases than CI does.
     Fuzz(fuzz::Arguments),
+    /// Attack a real server, and check what that costs others.
+    Hostile(hostile::Arguments),
     /// Write the pages of docs/ that are made from the code: kinds, and the command line.
     Docs(docs::Arguments),
     /// Draw the README's pictures from real sessions.
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Rules => rules::run(),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Hostile(arguments) => hostile::run(&arguments),
         Command::Docs(arguments) => docs::run(&arguments),
         Command::Pictures(arguments) => pictures::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -13,6 +13,7 @@
 
 mod binary;
 mod clients;
+pub mod hostile;
 mod process;
 mod server;
 

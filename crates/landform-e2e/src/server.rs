@@ -32,7 +32,7 @@ impl Server {
     #[must_use]
     pub fn start() -> Self {
         let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
-        Self::start_in(home, "127.0.0.1:0", &[])
+        Self::start_in(home, "127.0.0.1:0", None, &[])
     }
 
     /// Starts a server with more arguments; a restart forgets them.
@@ -42,11 +42,30 @@ impl Server {
     #[must_use]
     pub fn start_with(arguments: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
-        Self::start_in(home, "127.0.0.1:0", arguments)
+        Self::start_in(home, "127.0.0.1:0", None, arguments)
     }
 
-    fn start_in(home: TempDir, listen: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new(landform());
+    /// Starts a server that may open this many files at most, with more arguments; a restart forgets both.
+    ///
+    /// # Panics
+    /// When it doesn't become ready in time.
+    #[must_use]
+    pub fn start_limited(files: Option<u32>, arguments: &[&str]) -> Self {
+        let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
+        Self::start_in(home, "127.0.0.1:0", files, arguments)
+    }
+
+    fn start_in(home: TempDir, listen: &str, files: Option<u32>, arguments: &[&str]) -> Self {
+        let mut command = match files {
+            None => Command::new(landform()),
+            // Both limits, so that the server can't raise the soft one again.
+            Some(files) => {
+                let mut shell = Command::new("sh");
+                let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+                shell.args(["-c", &script]).arg(landform());
+                shell
+            }
+        };
         command
             .arg("serve")
             .arg("--data-dir")
@@ -87,6 +106,12 @@ impl Server {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The number of the server's process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// The kubeconfig that the ready line named.
@@ -153,7 +178,7 @@ impl Server {
         let placeholder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
         let home = std::mem::replace(&mut self.home, placeholder);
         meanwhile(&home.path().join("data"));
-        Self::start_in(home, &listen, &[])
+        Self::start_in(home, &listen, None, &[])
     }
 }
 

@@ -19,6 +19,7 @@ mod lists;
 mod metadata;
 mod namespaces;
 mod owners;
+mod patch_results;
 mod patches;
 mod quotas;
 mod rename;

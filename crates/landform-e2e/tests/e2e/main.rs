@@ -15,6 +15,7 @@ mod engine_elsewhere;
 mod example;
 mod getting_started;
 mod hook_commands;
+mod hostile;
 mod in_process;
 mod kopf_operator;
 mod kube_rs;

@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use super::auth::{certificate_identity, identify};
 use super::gate::{Activity, Counted, Gate, IDLE, Pass};
 use super::pki::Pki;
+use super::unread::Drained;
 use crate::AnyError;
 
 /// The most requests (watches too) that may be open on one HTTP/2 connection.
@@ -128,7 +129,12 @@ async fn connection(
                 pass.is_known();
                 request.extensions_mut().insert(identity);
             }
-            let answer = server.answer(request).await;
+            // HTTP/2 can end a single request without its connection.
+            let answer = if request.version() == http::Version::HTTP_2 {
+                server.answer(request).await
+            } else {
+                server.answer(request.map(Drained::new)).await
+            };
             Ok::<_, std::convert::Infallible>(answer.map(|body| Counted::new(body, under_way)))
         }
     });

@@ -13,6 +13,7 @@ mod listener;
 mod pki;
 mod quota;
 mod running;
+mod unread;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
