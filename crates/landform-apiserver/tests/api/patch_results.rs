@@ -183,7 +183,7 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(48)
+        .unwrap_or(24)
 }
 
 proptest! {

@@ -26,6 +26,9 @@ fn main() -> ExitCode {
             "the server is not ours: bounds on its memory, its open files and its store are left out"
         );
     }
+    if options.quick {
+        println!("quick: less is sent than the rows say");
+    }
     match run(&options, |row| println!("{row}")) {
         Ok(report) => {
             println!("{}", report.summary());

@@ -8,7 +8,7 @@ fn every_attack_keeps_its_bounds() {
         quick: true,
         ..Options::default()
     };
-    let report = run(&options, |row| eprintln!("{row}")).unwrap();
+    let report = run(&options, |_| {}).unwrap();
     let broken: Vec<String> = report
         .rows
         .iter()

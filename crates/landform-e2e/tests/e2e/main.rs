@@ -8,6 +8,7 @@
 
 mod access;
 mod blueprint_command;
+mod canary;
 mod catalog_command;
 mod custom_resources;
 mod deployer_python;
