@@ -92,7 +92,6 @@ pub(crate) fn full(bytes: u64, bytes_max: u64) -> ApiError {
              deletes and updates that make objects smaller go on"
         ),
     )
-    .retry_after(30)
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct CatalogInput {
     pub priority: i32,
     /// What selectors look at.
     pub labels: BTreeMap<String, String>,
+    /// It counts only for a selector that names it: who wrote it may not act for others (C6).
+    pub only_by_name: bool,
     /// What it offers.
     pub content: Arc<Content>,
 }
@@ -105,7 +107,9 @@ impl Index {
         let name = catalog.name.clone();
         let known = self.catalogs.get(&name);
         let same = known.is_some_and(|known| {
-            known.priority == catalog.priority && known.labels == catalog.labels
+            known.priority == catalog.priority
+                && known.labels == catalog.labels
+                && known.only_by_name == catalog.only_by_name
         });
         if same {
             return self.replace(&name, catalog.content);
@@ -272,13 +276,16 @@ impl Index {
     /// Whether a catalog is among those that count.
     #[must_use]
     pub fn counts(&self, catalog: &str, selector: Option<&CatalogSelector>) -> bool {
+        let known = self.catalogs.get(catalog);
+        let hidden = known.is_some_and(|known| known.only_by_name);
         let Some(selector) = selector else {
-            return true;
+            return !hidden;
         };
-        if !selector.names.is_empty() && !selector.names.iter().any(|name| name == catalog) {
+        let named = selector.names.iter().any(|name| name == catalog);
+        if !named && (hidden || !selector.names.is_empty()) {
             return false;
         }
-        let labels = self.catalogs.get(catalog).map(|found| &found.labels);
+        let labels = known.map(|found| &found.labels);
         selector
             .match_labels
             .iter()

@@ -156,3 +156,14 @@ fn a_catalog_comes_goes_and_changes_its_priority() {
     assert_eq!(index.packages().count(), 1);
     assert_eq!(index.catalogs().count(), 1);
 }
+
+#[test]
+fn c6_a_catalog_that_counts_only_by_name_is_used_by_those_who_name_it() {
+    let mut theirs = catalog("theirs", 100, content([("notes", "a 1.0.0")]));
+    theirs.only_by_name = true;
+    let index = Index::new([theirs]);
+    assert!(index.offering("notes", None).is_err());
+    assert!(index.offering("notes", Some(&by_name(&[]))).is_err());
+    assert!(index.offering("notes", Some(&by_name(&["other"]))).is_err());
+    assert!(index.offering("notes", Some(&by_name(&["theirs"]))).is_ok());
+}

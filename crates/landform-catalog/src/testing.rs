@@ -127,6 +127,7 @@ pub(crate) fn catalog(name: &str, priority: i32, content: Arc<Content>) -> Catal
         name: name.into(),
         priority,
         labels: BTreeMap::new(),
+        only_by_name: false,
         content,
     }
 }

@@ -25,6 +25,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
         name: "community".into(),
         priority: 0,
         labels: BTreeMap::new(),
+        only_by_name: false,
         content: CONTENT.clone(),
     }])
 });

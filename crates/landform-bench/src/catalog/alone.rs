@@ -178,6 +178,7 @@ fn load() -> Outcome<Index> {
         name: "community".into(),
         priority: 0,
         labels: BTreeMap::new(),
+        only_by_name: false,
         content: Arc::new(content),
     }]))
 }

@@ -17,6 +17,7 @@ pub(super) fn index(catalogs: &[(&str, i32)]) -> Index {
         name: (*name).into(),
         priority: *priority,
         labels: BTreeMap::new(),
+        only_by_name: false,
         content: Arc::new(read::from_path(&data.join(name)).unwrap()),
     }))
 }
@@ -69,6 +70,7 @@ fn a_tie_is_listed_as_such() {
         name: name.into(),
         priority: 1,
         labels: BTreeMap::new(),
+        only_by_name: false,
         content: content.clone(),
     }));
     let line = &list(&index, None).packages[0];

@@ -272,11 +272,28 @@ fn ways(proof: &str) -> Vec<Way> {
                     "metadata": {"name": "g", "namespace": "team"}, "spec": {},
                 }),
             ],
-            told_by: "gadget/g",
+            told_by: "reconciler/mine",
             missing: &[
                 "the Reconciler mine",
                 "run processes.landform.dev",
                 "in the whole cluster",
+            ],
+        },
+        Way {
+            name: "a hook that would hold all Secrets",
+            objects: vec![json!({
+                "apiVersion": "landform.dev/v1alpha1", "kind": "Reconciler",
+                "metadata": {"name": "secrets"},
+                "spec": {
+                    "for": {"group": "", "version": "v1", "kind": "Secret"}, "finalize": true,
+                    "hook": {"url": "http://127.0.0.1:1/"},
+                },
+            })],
+            told_by: "reconciler/secrets",
+            missing: &[
+                "Forbidden",
+                "get secrets in the whole cluster",
+                "update secrets",
             ],
         },
         Way {
@@ -427,6 +444,16 @@ fn c6_a_tenant_with_the_least_rights_is_refused_with_what_is_missing() {
         let found = server.try_kubectl(&["get", kind, name, "-n", namespace]);
         assert_contains(&found.stderr, &["NotFound"]);
     }
+    let held = server.kubectl(&[
+        "get",
+        "secret",
+        "theirs",
+        "-n",
+        "team",
+        "-o",
+        "jsonpath={.metadata.finalizers}",
+    ]);
+    assert_eq!(held, "");
     assert!(!server.log().contains("canary"), "{}", server.log());
 }
 

@@ -8,12 +8,16 @@ pub(crate) struct Claim {
     pub(crate) created: String,
     /// Whether it is being deleted.
     pub(crate) marked: bool,
+    /// Whether it can't have the kind, whoever else wants it.
+    pub(crate) refused: bool,
 }
 
-/// The one that may have the kind: the oldest that isn't being deleted, and of several that are equally
+/// The one that may have the kind: the oldest that isn't being deleted or refused, and of several that are equally
 /// old the first by name.
 pub(crate) fn rightful(claims: &[Claim]) -> Option<&Claim> {
-    let claims = claims.iter().filter(|claim| !claim.marked);
+    let claims = claims
+        .iter()
+        .filter(|claim| !claim.marked && !claim.refused);
     claims.min_by_key(|claim| (&claim.created, &claim.name))
 }
 
@@ -27,6 +31,7 @@ mod tests {
             name: name.into(),
             created: format!("2026-01-01T00:00:{second:02}Z"),
             marked,
+            refused: name.starts_with("no-"),
         };
         let table = [
             (vec![], None),
@@ -35,6 +40,10 @@ mod tests {
             (vec![claim("a", 2, false), claim("b", 1, true)], Some("a")),
             (vec![claim("b", 1, false), claim("a", 1, false)], Some("a")),
             (vec![claim("a", 1, true)], None),
+            (
+                vec![claim("no-a", 1, false), claim("b", 2, false)],
+                Some("b"),
+            ),
         ];
         for (claims, expected) in table {
             let name = rightful(&claims).map(|claim| claim.name.as_str());

@@ -30,9 +30,10 @@ use super::connect::Dial;
 use super::kinds::{self, Kinds};
 use super::letting_go;
 use super::machine::Machine;
+use super::permits::Permits;
 use super::reconciler::{Health, HookReconciler, finalizer};
 use super::spec::{GROUP, KIND, ReconcilerSpec, ReconcilerStatus, reconciler_kind};
-use super::status::{self, Holds, Standing};
+use super::status::{self, FORBIDDEN, Holds, Standing};
 use super::this_machine::ThisMachine;
 use crate::acting::Actor;
 use crate::clock::write_time;
@@ -144,9 +145,12 @@ impl ReconcilerController {
             self.settle(context, &name, &manifest.spec).await?
         };
         let outcome = match &standing {
-            Standing::KindsMissing(_) | Standing::NotServed(_) | Standing::Holds(_) => {
-                Outcome::Recheck(RECHECK)
-            }
+            Standing::KindsMissing(_)
+            | Standing::NotServed(_)
+            | Standing::Holds(_)
+            | Standing::Denied(_) => Outcome::Recheck(RECHECK),
+            // A right that is taken away tells nobody.
+            Standing::Registered if *context.actor() != Actor::Engine => Outcome::Recheck(RECHECK),
             Standing::Taken(by) => Outcome::Wait(format!("{KIND} {by} to let go of the kind")),
             Standing::Registered | Standing::Invalid(_) | Standing::Unreachable(_) => Outcome::Done,
         };
@@ -171,6 +175,11 @@ impl ReconcilerController {
         self.sweep().await?;
         let kinds = Kinds::discover(&context.client(), spec).await?;
         let author = context.actor();
+        let permits = Permits::new(name, author.clone(), spec, &kinds);
+        if let Some(denied) = permits.author_lacks(context).await? {
+            self.stand_back(context, name, &kind).await?;
+            return Ok(Standing::Denied(denied.to_string()));
+        }
         let health = match self.held_by(name, author, spec, &kinds) {
             Some(health) => health,
             None => match self.register(name, author, spec, kinds.clone()).await {
@@ -186,6 +195,25 @@ impl ReconcilerController {
             Some(problem) => Standing::Unreachable(problem),
             None => Standing::Registered,
         })
+    }
+
+    /// A Reconciler may not have the kind: others may.
+    async fn stand_back(
+        &self,
+        context: &Context,
+        name: &str,
+        kind: &GroupKind,
+    ) -> Result<(), Failure> {
+        let held = self.state().held.get(kind).map(|held| held.name.clone());
+        if held.as_deref() == Some(name) {
+            self.release(kind).await?;
+        }
+        for claim in claims_on(context, kind).await? {
+            if claim.name != name && !claim.marked {
+                self.registry.ask(key_of(&claim.name));
+            }
+        }
+        Ok(())
     }
 
     /// How a Reconciler stands whose kinds aren't all served.
@@ -378,6 +406,14 @@ fn key_of(name: &str) -> Key {
     Key::new(Arc::new(kind), "", name)
 }
 
+/// Whether a Reconciler was told that it can't have its kind.
+fn is_refused(object: &DynamicObject) -> bool {
+    let conditions = object.data.pointer("/status/conditions");
+    let conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    let mut ready = conditions.filter(|condition| condition["type"] == "Ready");
+    ready.any(|condition| condition["reason"] == FORBIDDEN || condition["reason"] == "Invalid")
+}
+
 /// All Reconcilers that want a kind.
 async fn claims_on(context: &Context, kind: &GroupKind) -> Result<Vec<Claim>, Failure> {
     let list = context.api().list(&ListParams::default()).await?;
@@ -399,6 +435,7 @@ async fn claims_on(context: &Context, kind: &GroupKind) -> Result<Vec<Claim>, Fa
                 .map(|time| time.0.to_string())
                 .unwrap_or_default(),
             marked: object.metadata.deletion_timestamp.is_some(),
+            refused: object.name_any() != context.object().name_any() && is_refused(object),
         });
     Ok(claims.collect())
 }

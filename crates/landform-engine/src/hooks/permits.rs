@@ -11,7 +11,7 @@ use landform_process::User;
 use super::kinds::Kinds;
 use super::references::{self, RefPath};
 use super::spec::{KindName, ReconcilerSpec};
-use crate::acting::{Actor, Right};
+use crate::acting::{Actor, Denied, Right};
 use crate::context::Context;
 use crate::reconciler::Failure;
 
@@ -42,6 +42,17 @@ impl Permits {
         self.account.as_ref().unwrap_or_else(|| context.actor())
     }
 
+    /// What the author of the Reconciler has no right to.
+    ///
+    /// # Errors
+    /// What the API answers.
+    pub(crate) async fn author_lacks(&self, context: &Context) -> Result<Option<Denied>, Failure> {
+        let lacks = context
+            .missing_of(&self.author, self.needed.clone())
+            .await?;
+        Ok(lacks.map(|denied| denied.of(&format!("the Reconciler {}", self.reconciler))))
+    }
+
     /// Whether the hook may be called for an object.
     ///
     /// # Errors
@@ -63,12 +74,8 @@ impl Permits {
                 strays.collect::<Vec<_>>().join("; ")
             )));
         }
-        let author = context
-            .missing_of(&self.author, self.needed.clone())
-            .await?;
-        if let Some(denied) = author {
-            let written = format!("the Reconciler {}", self.reconciler);
-            return Err(denied.of(&written).into());
+        if let Some(denied) = self.author_lacks(context).await? {
+            return Err(denied.into());
         }
         let seen = context.refs().iter().filter(|found| found.object.is_some());
         let seen: Vec<Right> = seen.map(crate::Referred::right).collect();
@@ -87,7 +94,16 @@ fn needed(spec: &ReconcilerSpec, kinds: &Kinds) -> Vec<Right> {
         let right = |verb: &&str| Right::new(verb, &kind.group, &served.resource.plural, "", "");
         verbs.iter().map(right).collect()
     };
-    let mut needed = rights(&spec.of.name(), &["get", "list", "watch"]);
+    let of = spec.of.name();
+    let mut needed = rights(&of, &["get", "list", "watch"]);
+    if spec.finalize {
+        // It holds their deletion.
+        needed.extend(rights(&of, &["update"]));
+    }
+    if let Some(served) = kinds.get(&of).filter(|served| served.has_status) {
+        let status = format!("{}/status", served.resource.plural);
+        needed.push(Right::new("update", &of.group, &status, "", ""));
+    }
     for entry in &spec.refs {
         needed.extend(rights(&entry.target(&spec.of), &["get"]));
     }

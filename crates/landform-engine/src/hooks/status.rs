@@ -21,7 +21,12 @@ pub(crate) enum Standing {
     Taken(String),
     /// It can't be registered.
     Invalid(String),
+    /// Who wrote it lacks rights (C6).
+    Denied(String),
 }
+
+/// Why a Reconciler isn't ready whose writer lacks rights.
+pub(crate) const FORBIDDEN: &str = "Forbidden";
 
 /// What a Reconciler that is being deleted can't let go of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +64,7 @@ impl Standing {
             Self::Unreachable(_) => "HookUnreachable",
             Self::Taken(_) => "KindTaken",
             Self::Invalid(_) => "Invalid",
+            Self::Denied(_) => FORBIDDEN,
         }
     }
 
@@ -74,7 +80,9 @@ impl Standing {
             }
             Self::Holds(holds) => holds.message(),
             Self::Taken(by) => format!("{KIND} {by} is older and has the kind"),
-            Self::Unreachable(problem) | Self::Invalid(problem) => problem.clone(),
+            Self::Unreachable(problem) | Self::Invalid(problem) | Self::Denied(problem) => {
+                problem.clone()
+            }
         }
     }
 }
@@ -156,6 +164,12 @@ mod tests {
                 Some("Reconciler a is older and has the kind"),
             ),
             (Standing::Invalid("y".into()), "False", "Invalid", Some("y")),
+            (
+                Standing::Denied("z".into()),
+                "False",
+                "Forbidden",
+                Some("z"),
+            ),
         ];
         for (standing, ready, reason, error) in table {
             let status = status(&standing, &ReconcilerStatus::default(), Some(3), "now");

@@ -99,6 +99,17 @@ fn landform(rank: Rank, act: String) -> Advice {
     }
 }
 
+/// Whether an object failed because its writer lacks rights (C6).
+fn lacks_rights(object: &Value) -> bool {
+    let codes = object["status"]["lastError"]["codes"].as_array();
+    codes.is_some_and(|codes| codes.iter().any(|code| code == "ERR_UNAUTHORIZED"))
+}
+
+fn namespace_option(object: &Value) -> String {
+    let namespace = object["metadata"]["namespace"].as_str();
+    namespace.map_or_else(String::new, |namespace| format!(" -n {namespace}"))
+}
+
 /// What to do about something that is wrong with an object itself.
 pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option<&Hook>) -> Advice {
     let (place, named) = (handle.place(), &handle.object);
@@ -106,6 +117,11 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         Sort::Configuration if is_project(object) => {
             person("fix the file; the project is read again when it is saved".to_owned())
         }
+        Sort::Configuration if lacks_rights(object) => person(format!(
+            "grant the rights that are missing, or name a service account that has them; then run it again: landform retry {}{}",
+            ObjectRef::of(object),
+            namespace_option(object)
+        )),
         Sort::Configuration if *named == ObjectRef::of(object) => person(format!(
             "fix {place}, or what it imports; Landform goes on by itself when that changes"
         )),

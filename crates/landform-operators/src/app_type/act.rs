@@ -8,7 +8,7 @@ use landform_api::catalog::operator_version::OperatorVersionSpec;
 use landform_api::catalog::{self, AppTypePhase, keys};
 use landform_catalog::{Edges, Payload};
 use landform_decide::app_type::{Action, Decision, installed, upgrading};
-use landform_engine::{Context, EventType, Failure, Outcome, write_time};
+use landform_engine::{Context, EventType, Failure, Outcome, Right, write_time};
 use semver::Version;
 use serde_json::json;
 
@@ -125,6 +125,13 @@ impl Act<'_> {
             let unowned = facts.owner.is_none();
             let unnoted = facts.owner.as_ref() == Some(&me.title) && facts.owner_uid.is_none();
             if !facts.marked && (unowned || unnoted) {
+                // One who may not write a definition doesn't get it.
+                if self
+                    .may_not("patch", std::slice::from_ref(&facts.name))
+                    .await?
+                {
+                    continue;
+                }
                 let client = self.context.acting()?;
                 write::move_to(&client, &facts.name, facts.owner.as_deref(), Some(&me)).await?;
             }
@@ -166,6 +173,10 @@ impl Act<'_> {
                 Ok(())
             }
             Action::DeleteDefinitions(names) => {
+                // What the writer may not delete stays, and the app type goes all the same.
+                if self.may_not("delete", names).await? {
+                    return self.release(names).await;
+                }
                 let api = objects::definitions(&self.context.acting()?);
                 for name in names {
                     if let Some(found) = api.get_opt(name).await? {
@@ -176,6 +187,16 @@ impl Act<'_> {
             }
             Action::ReleaseDefinitions(names) => self.release(names).await,
         }
+    }
+
+    /// Whether the writer lacks a right to any of these definitions (C6).
+    async fn may_not(&self, verb: &str, names: &[String]) -> Result<bool, Failure> {
+        let right = |name: &String| {
+            let (group, resource) = ("apiextensions.k8s.io", "customresourcedefinitions");
+            Right::new(verb, group, resource, "", name)
+        };
+        let rights: Vec<Right> = names.iter().map(right).collect();
+        Ok(self.context.missing(rights).await?.is_some())
     }
 
     async fn release(&self, names: &[String]) -> Result<(), Failure> {
@@ -190,7 +211,8 @@ impl Act<'_> {
                 title: title.clone(),
                 uid: None,
             });
-            let client = self.context.acting()?;
+            // To let go of what is its own needs no right.
+            let client = self.context.client();
             write::move_to(&client, &definition.name, Some(&own), heir.as_ref()).await?;
         }
         Ok(())

@@ -15,7 +15,7 @@ use landform_api::catalog::source::{Catalog, CatalogPhase, CatalogProblem, Catal
 use landform_api::{GroupKind, GroupVersionKind, duration};
 use landform_catalog::{CatalogInput, Content, graph};
 use landform_engine::{
-    Context, EventType, Failure, Order, Outcome, Reconciler, Related, write_time,
+    Actor, Context, EventType, Failure, Order, Outcome, Reconciler, Related, write_time,
 };
 use parking_lot::Mutex;
 use serde::Deserialize as _;
@@ -108,6 +108,7 @@ impl Catalogs {
             name: name.as_str().into(),
             priority: catalog.spec.priority,
             labels: object.labels().clone(),
+            only_by_name: *context.actor() != Actor::Engine,
             content: read.content.clone(),
         });
         tell(context, &mut status, &read.content);

@@ -53,6 +53,7 @@ fn index(common: &Common) -> Result<Index, AnyError> {
             name: name.as_str().into(),
             priority,
             labels: BTreeMap::new(),
+            only_by_name: false,
             content: Arc::new(content(path, common.packages.as_deref())?),
         });
         priority -= 1;

@@ -21,6 +21,7 @@ use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::output::ColorArgs;
 use crate::output::color::{Paint, Tone};
+use crate::output::harmless::harmless;
 use crate::{AnyError, exit, say_raw};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/logs";
@@ -93,7 +94,7 @@ async fn logs(args: LogsArgs) -> Result<ExitCode, AnyError> {
                     silent += 1;
                     // Of several items some write nothing, and that is nothing to tell.
                     if problems.insert(problem.clone()) && !several {
-                        eprintln!("{problem}");
+                        eprintln!("{}", harmless(&problem));
                     }
                 }
             }
@@ -101,7 +102,9 @@ async fn logs(args: LogsArgs) -> Result<ExitCode, AnyError> {
         if !args.follow {
             if silent == items.len() {
                 if several {
-                    problems.iter().for_each(|problem| eprintln!("{problem}"));
+                    for problem in &problems {
+                        eprintln!("{}", harmless(problem));
+                    }
                 }
                 return Ok(exit::FAILED);
             }
@@ -172,7 +175,13 @@ async fn elsewhere(
     let item = get(client, &item_path(namespace, name)).await?;
     let item = item.unwrap_or_default();
     let file = item["status"]["providerStatus"]["log"].as_str();
-    let Some(file) = file.filter(|_| !previous) else {
+    // A status can be written by others: only the log of this very item is read.
+    let own = format!(
+        "/processes/{}/log/process.log",
+        item["metadata"]["uid"].as_str().unwrap_or_default()
+    );
+    let Some(file) = file.filter(|file| !previous && file.ends_with(&own) && !file.contains(".."))
+    else {
         return Ok(Rest::None(problem));
     };
     match std::fs::read(file) {

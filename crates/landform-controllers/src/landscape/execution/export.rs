@@ -4,21 +4,24 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use landform_api::landscaper::installation::ObjectReference;
 use landform_api::landscaper::{keys, names};
-use landform_engine::Failure;
+use landform_engine::{Context, Failure, Right};
 use serde_json::{Map, Value, json};
 
 use super::act::parse_export;
 use super::observe::World;
-use crate::landscape::objects::{label_value, owner};
+use crate::landscape::objects::{is_owned_by, label_value, owner};
 
 /// The key of an export Secret.
 const KEY: &str = "config";
 
 /// Writes the exports of all items, if they changed, and says where they are.
-pub(super) async fn collect(world: &World) -> Result<Option<ObjectReference>, Failure> {
+pub(super) async fn collect(
+    context: &Context,
+    world: &World,
+) -> Result<Option<ObjectReference>, Failure> {
     let objects = &world.objects;
     let mut all = Map::new();
-    for (name, (_, item)) in &world.items {
+    for (name, (object, item)) in &world.items {
         let Some(reference) = &item.status.export_ref else {
             continue;
         };
@@ -30,6 +33,14 @@ pub(super) async fn collect(world: &World) -> Result<Option<ObjectReference>, Fa
             );
             return Err(Failure::Transient(what));
         };
+        // A status can be written by others: a Secret that isn't the item's own is read with the writer's rights (C6).
+        if !is_owned_by(&secret.metadata, object.metadata.uid.as_deref()) {
+            let namespace = objects.namespace();
+            let right = Right::new("get", "", "secrets", namespace, &reference.name);
+            if let Some(denied) = context.missing([right]).await? {
+                return Err(denied.into());
+            }
+        }
         let data = secret.data.unwrap_or_default();
         let value = data.get(KEY).and_then(|bytes| parse_export(&bytes.0));
         let Some(value) = value else {
