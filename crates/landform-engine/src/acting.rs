@@ -111,8 +111,8 @@ impl Denied {
             more => format!("; and {more} more"),
         };
         format!(
-            "Landform acts with the rights of {:?}, who wrote {}, and these are missing: {}{more}. Grant them by a Role and a \
-             RoleBinding, or name a service account that has them in the annotation {ANNOTATION_SERVICE_ACCOUNT}",
+            "Landform acts with the rights of {:?}, who wrote {}, and these are missing: {}{more}. Grant them by a role and a \
+             binding, of the whole cluster where it says so, or name a service account that has them in the annotation {ANNOTATION_SERVICE_ACCOUNT}",
             self.user,
             self.written,
             listed.join("; ")
