@@ -17,7 +17,7 @@ use tokio::sync::mpsc::WeakSender;
 
 use super::directory::io;
 use super::journal::{Journal, connect, is_full};
-use super::writer::Request;
+use super::writer::{FullDisk, Request};
 use crate::Error;
 
 /// The thread is asked once so many pages wait to be copied (4 KiB each: 8 MiB).
@@ -30,6 +30,8 @@ const LONGEST_PAGES: u32 = 64_000;
 
 /// A store that is not written to is looked after this often.
 const TEND_EVERY: Duration = Duration::from_secs(60);
+/// While the disk is full, room is looked for this often: who waits for the store to be ready writes nothing meanwhile.
+const LOOK_FOR_ROOM_EVERY: Duration = Duration::from_secs(2);
 
 /// Why the store takes no more writes, once something put the disk in doubt.
 #[derive(Clone, Default)]
@@ -60,6 +62,7 @@ impl Checkpointer {
     pub(crate) fn start(
         path: &Path,
         doubt: Doubt,
+        full: FullDisk,
         writer: WeakSender<Request>,
     ) -> Result<Self, Error> {
         let connection = connect(path).map_err(io("opening", path))?;
@@ -69,13 +72,19 @@ impl Checkpointer {
         let shared = Arc::clone(&copied);
         let thread = std::thread::Builder::new()
             .name("store-checkpoint".to_owned())
-            .spawn(move || run(&connection, &asked, &shared, &doubt, &writer))
+            .spawn(move || run(&connection, &asked, &shared, &doubt, &full, &writer))
             .map_err(io("starting a thread for", path))?;
         Ok(Self {
             ask: Some(ask),
             thread: Some(thread),
             copied,
         })
+    }
+
+    /// Has the thread see that the disk is full.
+    pub(crate) fn wake(&self) {
+        // One that is busy sees it afterwards.
+        let _ = self.ask.as_ref().map(|ask| ask.try_send(()));
     }
 
     /// Called by the writer after each commit.
@@ -118,10 +127,16 @@ fn run(
     asked: &Receiver<()>,
     copied: &AtomicU32,
     doubt: &Doubt,
+    full: &FullDisk,
     writer: &WeakSender<Request>,
 ) {
     loop {
-        match asked.recv_timeout(TEND_EVERY) {
+        let wait = if full.get() {
+            LOOK_FOR_ROOM_EVERY
+        } else {
+            TEND_EVERY
+        };
+        match asked.recv_timeout(wait) {
             Ok(()) => copy(connection, copied, doubt),
             Err(RecvTimeoutError::Timeout) => {
                 // A writer that has no room for this is busy, and looks by itself.

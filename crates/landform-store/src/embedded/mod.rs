@@ -100,11 +100,12 @@ impl EmbeddedStore {
         let witness = Witness::open(&directory.witness(), state.revision)?;
         directory.sync()?;
         let (sender, requests) = mpsc::channel(QUEUE);
-        let checkpointer = Checkpointer::start(&path, doubt.clone(), sender.downgrade())?;
+        let full = FullDisk::default();
+        let checkpointer =
+            Checkpointer::start(&path, doubt.clone(), full.clone(), sender.downgrade())?;
         let (note, now) = (directory.cleaned(), SystemTime::now());
         let clean = Clean::new(note, options.clean_after, state.revision, now)?;
         let feed = Feed::new(state);
-        let full = FullDisk::default();
         let writer = Writer {
             full: full.clone(),
             feed: Arc::clone(&feed),

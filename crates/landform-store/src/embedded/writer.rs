@@ -294,7 +294,10 @@ impl Writer {
         let path = self.journal.path();
         match failure {
             Failure::Full => {
-                self.full.set(true);
+                if !self.full.get() {
+                    self.full.set(true);
+                    self.checkpointer.wake();
+                }
                 for (_, reply) in commits {
                     answer(reply, Err(disk_full(path)));
                 }
