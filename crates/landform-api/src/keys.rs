@@ -33,6 +33,9 @@ pub const ANNOTATION_FORMER_NAME: &str = "landform.dev/former-name";
 /// Who last changed the object's content, unless that writer may do everything: a [`crate::writer::Writer`] as JSON. The API
 /// server sets it, and drops what clients send (C6).
 pub const ANNOTATION_WRITER: &str = "landform.dev/writer";
+/// For which object Landform made this one, and with whose rights: a [`crate::writer::Maker`] as JSON. The API server sets it
+/// when a reconciler that asks for it creates the object, and drops what clients send (C6).
+pub const ANNOTATION_MAKER: &str = "landform.dev/maker";
 /// The service account, in the object's namespace, with whose rights Landform acts for the object instead of its
 /// writer's (C6).
 pub const ANNOTATION_SERVICE_ACCOUNT: &str = "landform.dev/service-account";

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
-use crate::keys::ANNOTATION_WRITER;
+use crate::keys::{ANNOTATION_MAKER, ANNOTATION_WRITER};
 
 /// The group that may do everything, whatever the rules say.
 pub const MASTERS: &str = "system:masters";
@@ -111,5 +111,33 @@ mod tests {
             assert_eq!(writer.user, "system:unknown", "{note}");
             assert!(writer.groups.is_empty());
         }
+    }
+}
+
+/// In the extensions of a request that a part of the server makes: what it creates is made for the object with this uid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeFor(pub String);
+
+/// For which object Landform made another one, as the API server notes it in [`ANNOTATION_MAKER`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Maker {
+    /// The uid of the object that it was made for.
+    pub uid: String,
+    /// With whose rights it was made; none when these were the rights to everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<Writer>,
+}
+
+impl Maker {
+    /// The maker that a note names; none when the note can't be read.
+    #[must_use]
+    pub fn read(note: &str) -> Option<Self> {
+        serde_json::from_str(note).ok()
+    }
+
+    /// The note that names this maker.
+    #[must_use]
+    pub fn note(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 }

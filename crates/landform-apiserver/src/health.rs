@@ -1,10 +1,12 @@
 //! Health: `/livez` and `/healthz` say that the server answers, `/readyz` whether it takes writes.
 //!
-//! No credentials are needed, so nothing is said about paths or objects.
+//! A path below them names one check, and there is nothing at any other path. No credentials are needed, so nothing is
+//! said about paths or objects.
 
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
+use crate::error::{ApiError, Reason};
 use crate::request::query::Query;
 use crate::respond;
 use crate::server::ApiServer;
@@ -14,20 +16,23 @@ type Check = (&'static str, Option<String>);
 
 impl ApiServer {
     /// Answers a probe.
-    pub(crate) fn health(&self, path: &str, query: &Query) -> Response<Body> {
+    pub(crate) fn health(&self, path: &str, query: &Query) -> Result<Response<Body>, ApiError> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let page = segments.next().unwrap_or_default();
-        let one = segments.next();
         let mut checks: Vec<Check> = vec![("ping", None)];
         if page == "readyz" {
             checks.push(("disk", self.disk_problem()));
             checks.push(("store-quota", self.quota_problem()));
         }
-        checks.retain(|(name, _)| {
-            one.is_none_or(|one| one == *name) && query.all("exclude").all(|other| other != *name)
-        });
+        if let Some(one) = segments.next() {
+            checks.retain(|(name, _)| *name == one);
+            if checks.is_empty() || segments.next().is_some() {
+                return Err(no_such_check());
+            }
+        }
+        checks.retain(|(name, _)| query.all("exclude").all(|other| other != *name));
         let verbose = query.all("verbose").next().is_some();
-        answer(page, &checks, verbose)
+        Ok(answer(page, &checks, verbose))
     }
 
     fn disk_problem(&self) -> Option<String> {
@@ -40,6 +45,11 @@ impl ApiServer {
             _ => "the store takes no writes: the server's log says why".to_owned(),
         })
     }
+}
+
+fn no_such_check() -> ApiError {
+    let message = "there is no such check; ?verbose lists those that there are";
+    ApiError::new(Reason::NotFound, message.to_owned())
 }
 
 fn answer(page: &str, checks: &[Check], verbose: bool) -> Response<Body> {

@@ -4,6 +4,8 @@
 //! threads that serve connections everybody else would wait for it. So such a request as a whole runs on a thread
 //! that may block; few do at once, and users take turns as they do in every lane.
 
+use std::sync::Arc;
+
 use http::Method;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
@@ -11,6 +13,7 @@ use crate::body::Body;
 use crate::error::{ApiError, Result};
 use crate::request::path::Target;
 use crate::server::{ApiServer, Call};
+use crate::view::View;
 
 /// A body, or an object to be changed, is large from here on.
 const LARGE_BYTES: usize = 64 * 1024;
@@ -26,28 +29,35 @@ pub(crate) fn places() -> usize {
     std::thread::available_parallelism().map_or(PLACES_MIN, |cores| cores.get().max(PLACES_MIN))
 }
 
+/// What a request asks for.
+pub(crate) enum Work {
+    /// A view, and the path below it.
+    View(Arc<dyn View>, String),
+    /// Anything else, and whether it is a watch.
+    Request(Target, bool),
+}
+
 impl ApiServer {
     /// Carries out a request, here or on a thread of its own.
     pub(crate) async fn carry_out(
         &self,
         call: Call,
-        target: Target,
-        is_watch: bool,
+        work: Work,
         caller: &str,
     ) -> Result<http::Response<Body>> {
         // A runtime of one thread, as simulations have, must do the same things in the same order each time.
         let runtime = Handle::current();
         if runtime.runtime_flavor() != RuntimeFlavor::MultiThread
-            || !self.is_heavy(&call, &target).await?
+            || !self.is_heavy(&call, &work).await?
         {
-            return self.dispatch(&call, target, is_watch).await;
+            return self.work(&call, work).await;
         }
         let place = self.shared.heavy.enter(caller).await?;
         let server = self.clone();
         let work = tokio::task::spawn_blocking(move || {
             // Kept even if nobody waits for the answer any more: the thread is busy until the end.
             let _place = place;
-            runtime.block_on(server.dispatch(&call, target, is_watch))
+            runtime.block_on(server.work(&call, work))
         });
         match work.await {
             Ok(answer) => answer,
@@ -58,18 +68,27 @@ impl ApiServer {
         }
     }
 
-    async fn is_heavy(&self, call: &Call, target: &Target) -> Result<bool> {
-        let changes = matches!(call.method, Method::PUT | Method::PATCH);
-        if call.body.len() > LARGE_BYTES
-            || (call.method == Method::PATCH && call.body.len() > LARGE_PATCH_BYTES)
-        {
+    async fn work(&self, call: &Call, work: Work) -> Result<http::Response<Body>> {
+        match work {
+            Work::View(view, rest) => self.read_view(call, &*view, &rest).await,
+            Work::Request(target, is_watch) => self.dispatch(call, target, is_watch).await,
+        }
+    }
+
+    async fn is_heavy(&self, call: &Call, work: &Work) -> Result<bool> {
+        let size = call.body.len();
+        if size > LARGE_BYTES || (call.method == Method::PATCH && size > LARGE_PATCH_BYTES) {
             return Ok(true);
         }
-        let Target::Objects(path) = target else {
+        let Work::Request(Target::Objects(path), _) = work else {
             return Ok(false);
         };
-        let (true, Some(name)) = (changes, &path.name) else {
+        if !matches!(call.method, Method::PUT | Method::PATCH | Method::DELETE) {
             return Ok(false);
+        }
+        let Some(name) = &path.name else {
+            // A whole collection: some of it may be large.
+            return Ok(call.method == Method::DELETE);
         };
         let registry = &self.shared.registry;
         let Some(resource) = registry.find(&path.group, &path.version, &path.resource) else {

@@ -12,12 +12,9 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::error::{ApiError, Reason, Result};
-use crate::identity::Identity;
 
 /// A request that has found no place after this time is sent away.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// One user may have this many watches open.
-const WATCHES_MAX: usize = 2_000;
 
 /// The places of one sort of requests.
 pub(crate) struct Lane {
@@ -192,51 +189,7 @@ impl Places {
     }
 }
 
-/// The watches that users have open.
-#[derive(Clone, Default)]
-pub(crate) struct Watches(Arc<Mutex<BTreeMap<String, usize>>>);
-
-/// A watch that is open; it is counted until it is dropped.
-pub(crate) struct OpenWatch {
-    watches: Watches,
-    user: String,
-}
-
-impl Watches {
-    /// Counts a watch of a user; 429 when there are too many. The server's own parts have no limit.
-    pub(crate) fn open(&self, identity: &Identity) -> Result<OpenWatch> {
-        let user = identity.user.clone();
-        let mut open = self.0.lock();
-        let count = open.entry(user.clone()).or_default();
-        if *count >= WATCHES_MAX && !identity.is_internal() {
-            return Err(ApiError::new(
-                Reason::TooManyRequests,
-                format!("{user} has {WATCHES_MAX} watches open, and no more are allowed: end some"),
-            )
-            .retry_after(1));
-        }
-        *count += 1;
-        drop(open);
-        Ok(OpenWatch {
-            watches: self.clone(),
-            user,
-        })
-    }
-}
-
-impl Drop for OpenWatch {
-    fn drop(&mut self) {
-        let mut open = self.watches.0.lock();
-        if let Some(count) = open.get_mut(&self.user) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.user);
-            }
-        }
-    }
-}
-
-fn too_many_requests() -> ApiError {
+pub(crate) fn too_many_requests() -> ApiError {
     ApiError::new(
         Reason::TooManyRequests,
         "too many requests are under way, please try again later",

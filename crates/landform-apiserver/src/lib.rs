@@ -35,6 +35,7 @@ mod respond;
 mod room;
 mod selector;
 mod server;
+mod shares;
 mod table;
 mod tokens;
 mod uids;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response};
-use landform_api::writer::{OnBehalf, Writer};
+use landform_api::writer::{MadeFor, Maker, OnBehalf, Writer};
 use landform_store::Store;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ use crate::audit::{AuditLog, Created, Draft, Outcome};
 use crate::body::Body;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::{ApiError, Reason, Result};
-use crate::heavy;
+use crate::heavy::{self, Work};
 use crate::identity::Identity;
 use crate::lanes::Lane;
 use crate::metrics::Metrics;
@@ -35,6 +35,7 @@ use crate::request::query::Query;
 use crate::request::receive::receive;
 use crate::respond;
 use crate::room::StoreQuota;
+use crate::shares::{Share, Shares};
 use crate::tokens::{StaticToken, TokenKey, Tokens};
 
 /// Which line of the audit log a request has.
@@ -118,7 +119,9 @@ pub(crate) struct Shared {
     pub(crate) renames: tokio::sync::RwLock<()>,
     /// Owners that writes under way are about to add.
     pub(crate) announced_owners: crate::verbs::Announced,
-    pub(crate) watches: crate::lanes::Watches,
+    pub(crate) watches: Shares,
+    /// Bytes of large bodies.
+    pub(crate) bodies: Shares,
     pub(crate) quotas: crate::quotas::Quotas,
     reads: Lane,
     writes: Lane,
@@ -137,9 +140,13 @@ pub(crate) struct Call {
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// What a large body takes of what there is for such bodies.
+    pub(crate) _body_share: Share,
     pub(crate) identity: Identity,
     /// Who is noted on what this request writes; none for those who may do everything (C6).
     pub(crate) writer: Option<Writer>,
+    /// For which object the caller creates others, if that is to be noted.
+    pub(crate) maker: Option<Maker>,
 }
 
 impl Call {
@@ -166,7 +173,8 @@ impl ApiServer {
                 store,
                 registry: Registry::builtin(),
                 environment,
-                watches: crate::lanes::Watches::default(),
+                watches: Shares::of_watches(),
+                bodies: Shares::of_bodies(),
                 quotas: crate::quotas::Quotas::default(),
                 reads: Lane::new(config.reads_in_flight),
                 writes: Lane::new(config.writes_in_flight),
@@ -279,7 +287,7 @@ impl ApiServer {
     {
         if target == Target::Health {
             let query = Query::parse(request.uri().query())?;
-            return Ok(self.health(request.uri().path(), &query));
+            return self.health(request.uri().path(), &query);
         }
         let (mut parts, body) = request.into_parts();
         let identity = parts
@@ -304,11 +312,17 @@ impl ApiServer {
         // Only the server's own parts write on behalf of others.
         let on_behalf = parts.extensions.remove::<OnBehalf>();
         let on_behalf = on_behalf.filter(|_| identity.is_internal());
+        let made_for = parts.extensions.remove::<MadeFor>();
+        let made_for = made_for.filter(|_| identity.is_internal());
         let identity = self.acting(identity, &parts.headers).await?;
         let writer = match on_behalf {
             Some(OnBehalf(writer)) if identity.is_internal() => Some(writer),
             _ => identity.writer(),
         };
+        let maker = made_for.map(|MadeFor(uid)| Maker {
+            uid,
+            writer: identity.writer(),
+        });
         if let Some(draft) = draft {
             draft.acts_as(&identity);
         }
@@ -319,7 +333,9 @@ impl ApiServer {
             let ask = Ask::of(&parts.method, &target, path, &query, is_watch, view);
             self.authorize(&identity, &ask).await?;
         }
-        let body = receive(body, self.shared.config.request_timeout).await?;
+        let mut body_share = self.shared.bodies.of(&identity);
+        let patience = self.shared.config.request_timeout;
+        let body = receive(body, patience, &mut body_share).await?;
         // A watch holds its place only while it starts.
         let _place = lane.enter(&caller).await?;
         let call = Call {
@@ -327,8 +343,10 @@ impl ApiServer {
             query,
             headers: parts.headers,
             body,
+            _body_share: body_share,
             identity,
             writer,
+            maker,
         };
         if is_watch && self.shared.stopping.is_cancelled() {
             return Err(
@@ -337,9 +355,15 @@ impl ApiServer {
             );
         }
         let work = async {
-            match &view {
-                Some((view, _, rest)) => self.read_view(&call, &**view, rest).await,
-                None => self.carry_out(call, target, is_watch, &caller).await,
+            match view {
+                Some((view, _, rest)) => {
+                    let rest = rest.to_owned();
+                    self.carry_out(call, Work::View(view, rest), &caller).await
+                }
+                None => {
+                    let work = Work::Request(target, is_watch);
+                    self.carry_out(call, work, &caller).await
+                }
             }
         };
         match tokio::time::timeout(self.shared.config.request_timeout, work).await {

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::body::Body;
 use crate::error::{ApiError, Reason, Result};
+use crate::request::decode::{self, BodyForm};
 use crate::request::path::percent_decode;
 use crate::request::query::Query;
 use crate::respond;
@@ -87,9 +88,7 @@ impl ApiServer {
         let segments = segments.ok_or_else(ApiError::no_such_path)?;
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         let answer = if asks {
-            let question = serde_json::from_slice(&call.body).map_err(|error| {
-                ApiError::bad_request(format!("the question is no JSON: {error}"))
-            })?;
+            let question = decode::decode(&call.body, BodyForm::Json)?.value;
             view.ask(&segments, &call.query, question).await?
         } else {
             view.read(&segments, &call.query).await?

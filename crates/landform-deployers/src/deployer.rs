@@ -10,7 +10,9 @@ use kube::core::ObjectMeta;
 use landform_api::landscaper::data::TargetSpec;
 use landform_api::landscaper::report::{ErrorCode, LastError};
 use landform_api::landscaper::{self, DeployItemSpec, DeployItemStatus};
-use landform_engine::{Actor, Context, Engine, Key, Right, write_time};
+use landform_engine::{
+    Actor, Context, Denied, Engine, Failure, Key, Right, RightsLater, write_time,
+};
 use serde_json::{Map, Value, json};
 
 /// Brings deploy items of one type to their targets.
@@ -231,6 +233,11 @@ impl Job<'_> {
         require(self.context, rights).await
     }
 
+    /// The same question, for a task that outlives the call.
+    pub(crate) fn rights_later(&self, rights: impl IntoIterator<Item = Right>) -> RightsLater {
+        self.context.rights_later(rights)
+    }
+
     /// Whether the item's actor may do everything that Landform itself may.
     #[must_use]
     pub fn acts_freely(&self) -> bool {
@@ -315,7 +322,12 @@ pub(crate) async fn require(
     context: &Context,
     rights: impl IntoIterator<Item = Right>,
 ) -> Result<(), DeployError> {
-    match context.missing(rights).await {
+    allowed(context.missing(rights).await)
+}
+
+/// What an answer about rights means for an item.
+pub(crate) fn allowed(missing: Result<Option<Denied>, Failure>) -> Result<(), DeployError> {
+    match missing {
         Ok(None) => Ok(()),
         Ok(Some(denied)) => Err(DeployError::denied(denied.to_string())),
         Err(failure) => Err(DeployError::transient(

@@ -85,6 +85,31 @@ impl Logs {
     }
 }
 
+impl Logs {
+    /// Reads a part of what the hook of a Reconciler said when calls failed; `None` when nothing is kept.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub fn of_hook(&self, reconciler: &str, question: Question) -> io::Result<Option<Part>> {
+        if !is_inside(reconciler) || reconciler.contains('/') {
+            return Ok(None);
+        }
+        let file = self
+            .directory
+            .join("hooks")
+            .join(format!("{reconciler}.log"));
+        let file = if question.previous {
+            numbered(&file)
+        } else {
+            file
+        };
+        if !file.exists() {
+            return Ok(None);
+        }
+        part(&file, None, question).map(Some)
+    }
+}
+
 /// Where what a process before the present one has written is, and where that ends.
 fn previous(process: &Path) -> Option<(PathBuf, Option<u64>)> {
     let record = fs::read(process.join("state.json")).unwrap_or_default();

@@ -21,7 +21,29 @@ pub struct Server {
     url: String,
     kubeconfig: PathBuf,
     started_in: Duration,
+    /// Before the directory that it is in.
+    disk: Option<Disk>,
     home: TempDir,
+}
+
+/// A small disk, which goes when this is dropped.
+#[derive(Debug)]
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(at: PathBuf, mib: u32) -> Option<Self> {
+        std::fs::create_dir_all(&at).ok()?;
+        let size = format!("size={mib}m,mode=700");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at);
+        run(&mut mount).status.success().then_some(Self(at))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
 }
 
 impl Server {
@@ -53,6 +75,19 @@ impl Server {
     pub fn start_limited(files: Option<u32>, arguments: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
         Self::start_in(home, "127.0.0.1:0", files, arguments)
+    }
+
+    /// Starts a server whose data directory is a disk of this size; none where this user may not mount one.
+    ///
+    /// # Panics
+    /// When it doesn't become ready in time.
+    #[must_use]
+    pub fn start_on_disk(mib: u32) -> Option<Self> {
+        let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
+        let disk = Disk::mount(home.path().join("data"), mib)?;
+        let mut server = Self::start_in(home, "127.0.0.1:0", None, &[]);
+        server.disk = Some(disk);
+        Some(server)
     }
 
     fn start_in(home: TempDir, listen: &str, files: Option<u32>, arguments: &[&str]) -> Self {
@@ -98,6 +133,7 @@ impl Server {
             url,
             kubeconfig,
             started_in,
+            disk: None,
             home,
         }
     }
@@ -178,7 +214,10 @@ impl Server {
         let placeholder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
         let home = std::mem::replace(&mut self.home, placeholder);
         meanwhile(&home.path().join("data"));
-        Self::start_in(home, &listen, None, &[])
+        let disk = self.disk.take();
+        let mut next = Self::start_in(home, &listen, None, &[]);
+        next.disk = disk;
+        next
     }
 }
 

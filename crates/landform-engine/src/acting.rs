@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
@@ -171,6 +172,28 @@ pub(crate) async fn actor_of(
         // What the writer may take away must not stay because of an account that is out of reach.
         Some(_) if object.metadata.deletion_timestamp.is_some() => Ok(Actor::User(writer)),
         Some(denied) => Err(denied.into()),
+    }
+}
+
+/// Rights that are looked up outside of a run, as often as they are asked for.
+#[derive(Clone)]
+pub struct RightsLater {
+    pub(crate) client: Client,
+    pub(crate) object: Arc<DynamicObject>,
+    pub(crate) noted: bool,
+    pub(crate) rights: BTreeSet<Right>,
+}
+
+impl RightsLater {
+    /// Which of the rights the object's actor doesn't have now.
+    ///
+    /// # Errors
+    /// What the API answers.
+    pub async fn missing(&self) -> Result<Option<Denied>, Failure> {
+        match actor_of(&self.client, &self.object, self.noted).await? {
+            Actor::Engine => Ok(None),
+            Actor::User(user) => missing(&self.client, &user, self.rights.clone()).await,
+        }
     }
 }
 

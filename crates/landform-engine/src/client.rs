@@ -14,7 +14,7 @@ use kube::Client;
 use kube::client::Body;
 use landform_api::GroupKind;
 use landform_api::kind::split_api_version;
-use landform_api::writer::{OnBehalf, Writer};
+use landform_api::writer::{MadeFor, OnBehalf, Writer};
 use landform_schedule::{RunId, Version};
 use serde::Deserialize;
 use tokio_util::task::TaskTracker;
@@ -34,6 +34,8 @@ pub(crate) struct Clients {
     pub(crate) writes: TaskTracker,
     /// Who wrote the run's object, and so is the writer of what is made for it.
     pub(crate) on_behalf: Option<Writer>,
+    /// Whether the API writes the notes that only it may write.
+    pub(crate) writers_noted: bool,
 }
 
 impl Clients {
@@ -44,9 +46,19 @@ impl Clients {
 
     /// A client whose requests have these headers.
     pub(crate) fn client_with(&self, headers: HeaderMap) -> Client {
+        self.client_of(headers, None)
+    }
+
+    /// The same; what it creates is noted as made for the object with this uid.
+    pub(crate) fn maker_with(&self, headers: HeaderMap, uid: &str) -> Client {
+        self.client_of(headers, Some(MadeFor(uid.to_owned())))
+    }
+
+    fn client_of(&self, headers: HeaderMap, made_for: Option<MadeFor>) -> Client {
         let service = OwnWrites {
             clients: self.clone(),
             headers,
+            made_for,
         };
         Client::new(service, self.client.default_namespace())
     }
@@ -55,6 +67,7 @@ impl Clients {
 struct OwnWrites {
     clients: Clients,
     headers: HeaderMap,
+    made_for: Option<MadeFor>,
 }
 
 impl tower::Service<Request<Body>> for OwnWrites {
@@ -74,6 +87,7 @@ impl tower::Service<Request<Body>> for OwnWrites {
             path,
             writes,
             on_behalf,
+            ..
         } = self.clients.clone();
         for (name, value) in &self.headers {
             request.headers_mut().append(name, value.clone());
@@ -86,6 +100,9 @@ impl tower::Service<Request<Body>> for OwnWrites {
         }
         if let Some(writer) = on_behalf {
             request.extensions_mut().insert(OnBehalf(writer));
+        }
+        if let Some(made_for) = self.made_for.clone() {
+            request.extensions_mut().insert(made_for);
         }
         let target = target(&path, request.uri().path());
         let mut report = Report::begin(inbox, run, target);

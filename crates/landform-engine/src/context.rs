@@ -8,7 +8,8 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::core::response::StatusDetails;
 use kube::core::{ApiResource, DynamicObject, ObjectMeta};
 use kube::{Client, ResourceExt as _};
-use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
+use landform_api::keys::{ANNOTATION_MAKER, ANNOTATION_SERVICE_ACCOUNT};
+use landform_api::writer::Maker;
 use landform_schedule::{Event, Phase, Reason, RunId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::acting::{self, Actor, Denied, Right};
+use crate::acting::{self, Actor, Denied, Right, RightsLater};
 use crate::client::Clients;
 use crate::clock::{Clock, millis};
 use crate::driver::Driver;
@@ -146,6 +147,27 @@ impl Context {
         self.acting_as(self.actor())
     }
 
+    /// The client of [`Context::acting`]; what it creates is noted as made for the run's object, see [`Context::maker_of`].
+    ///
+    /// # Errors
+    /// When the user's name can't stand in a request.
+    pub fn making(&self) -> Result<Client, Failure> {
+        let headers = match self.actor() {
+            Actor::Engine => http::HeaderMap::new(),
+            Actor::User(user) => acting::impersonation(user)?,
+        };
+        let uid = self.object.metadata.uid.as_deref().unwrap_or_default();
+        Ok(self.clients.maker_with(headers, uid))
+    }
+
+    /// For which object this one was made and with whose rights, if the API server noted it.
+    #[must_use]
+    pub fn maker_of(&self, object: &Value) -> Option<Maker> {
+        let note = object["metadata"]["annotations"][ANNOTATION_MAKER].as_str();
+        note.filter(|_| self.clients.writers_noted)
+            .and_then(Maker::read)
+    }
+
     /// The same with the rights of another actor.
     ///
     /// # Errors
@@ -180,6 +202,18 @@ impl Context {
         match actor {
             Actor::Engine => Ok(None),
             Actor::User(user) => acting::missing(&self.client, user, rights).await,
+        }
+    }
+
+    /// The same question, for a task that outlives the run: it asks anew each time.
+    #[must_use]
+    pub fn rights_later(&self, rights: impl IntoIterator<Item = Right>) -> RightsLater {
+        RightsLater {
+            // The run's own client would report to a run that has ended.
+            client: self.clients.client.clone(),
+            object: self.object.clone(),
+            noted: self.clients.writers_noted,
+            rights: rights.into_iter().collect(),
         }
     }
 

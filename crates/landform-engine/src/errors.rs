@@ -55,10 +55,12 @@ impl Problem {
     pub(crate) fn of(failure: &Failure) -> Option<Self> {
         match failure {
             Failure::Conflict(_) | Failure::Cancelled => None,
-            Failure::Transient(message) | Failure::Invalid(message) => Some(Self {
-                reason: "ReconcileFailed",
-                message: message.clone(),
-            }),
+            Failure::Transient(message) | Failure::Refused(message) | Failure::Invalid(message) => {
+                Some(Self {
+                    reason: "ReconcileFailed",
+                    message: message.clone(),
+                })
+            }
         }
     }
 

@@ -61,7 +61,7 @@ mod times;
 mod trace;
 pub mod view;
 
-pub use acting::{Actor, Denied, Right};
+pub use acting::{Actor, Denied, Right, RightsLater};
 pub use clock::{Clock, SystemClock, read_time, write_time};
 pub use content::{content_of_all, content_of_spec};
 pub use context::{Context, Referred};

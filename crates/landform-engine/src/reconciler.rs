@@ -251,6 +251,10 @@ pub enum Failure {
     /// It may work the next time; the pause grows.
     #[error("{0}")]
     Transient(String),
+    /// The API refused a request: a right, a quota or a rule is in the way. It is tried again with growing pauses; kinds
+    /// with an error field in their status tell it there.
+    #[error("{0}")]
+    Refused(String),
     /// A person must change something; nothing is tried until then.
     #[error("{0}")]
     Invalid(String),
@@ -264,6 +268,9 @@ impl From<kube::Error> for Failure {
         match &error {
             kube::Error::Api(status) if status.code == 409 => {
                 Self::Conflict(status.message.clone())
+            }
+            kube::Error::Api(status) if matches!(status.code, 400 | 403 | 413 | 422) => {
+                Self::Refused(status.message.clone())
             }
             kube::Error::Api(status) => Self::Transient(status.message.clone()),
             _ => Self::Transient(chain(&error)),

@@ -145,6 +145,7 @@ impl Run {
             path: self.path(),
             writes: writes.clone(),
             on_behalf: acting::writer_of(&object, self.writers_noted),
+            writers_noted: self.writers_noted,
         };
         let own = clients.own();
         let object = match self.hold(&own, object).await? {
@@ -418,7 +419,7 @@ impl Run {
         let retry = match &failure {
             Failure::Cancelled if self.cancellation.is_cancelled() => return Returned::cancelled(),
             Failure::Conflict(_) => Retry::AtMs(self.clock.now_ms() + CONFLICT_PAUSE_MS),
-            Failure::Transient(_) | Failure::Cancelled => Retry::Backoff,
+            Failure::Transient(_) | Failure::Refused(_) | Failure::Cancelled => Retry::Backoff,
             Failure::Invalid(_) => Retry::OnChange,
         };
         let error = match &failure {

@@ -5,6 +5,9 @@ use landform_api::project::ProjectProblem;
 /// A line longer than this is cut.
 const LONGEST_LINE: usize = 160;
 
+/// Kinds whose fields hold credentials.
+const SECRET_KINDS: [&str; 2] = ["Secret", "Target"];
+
 /// A problem of a file as a whole.
 pub(crate) fn of_file(file: &str, message: impl Into<String>) -> ProjectProblem {
     ProjectProblem {
@@ -30,7 +33,7 @@ pub(crate) fn at(
     }
 }
 
-/// The line itself. In a file with Secrets, values are left out: problems are shown to more people than those
+/// The line itself. In a file with Secrets or Targets, values are left out: problems are shown to more people than those
 /// who may read Secrets.
 pub(crate) fn excerpt(text: &str, line: usize) -> String {
     let Some(found) = text.lines().nth(line.saturating_sub(1)) else {
@@ -56,8 +59,11 @@ pub(crate) fn has_secrets(text: &str) -> bool {
         let value = line
             .strip_prefix("kind")
             .map(|rest| rest.trim_start_matches(['"', ':', ' ', '\'']).trim_end());
-        value.is_some_and(|value| value.starts_with("Secret"))
-            || line.replace([' ', '"'], "").contains("kind:Secret")
+        value.is_some_and(|value| SECRET_KINDS.iter().any(|kind| value.starts_with(kind)))
+            || SECRET_KINDS.iter().any(|kind| {
+                let line = line.replace([' ', '"', '\''], "");
+                line.contains(&format!("kind:{kind}"))
+            })
     })
 }
 
@@ -108,6 +114,7 @@ mod tests {
         for text in [
             "kind: Secret\ndata:\n  a: hush\n",
             "data: {}\n---\n- \"kind\": \"Secret\"\n  a: hush\n  hush\n",
+            "kind: Target\nspec:\n  config: hush\n",
             "{\"apiVersion\": \"v1\", \"kind\": \"Secret\",\n \"a\": \"hush\"}",
         ] {
             for line in 1..6 {

@@ -175,7 +175,7 @@ impl ProjectReconciler {
             let decision = self.decide(context, state, reading, &resolved, &before, &nothing);
             let acting = Acting {
                 context,
-                client: context.acting()?,
+                client: context.making()?,
                 state,
                 wanted: &resolved.wanted,
                 served: &served,
@@ -213,7 +213,7 @@ impl ProjectReconciler {
             .await?;
         let acting = Acting {
             context,
-            client: context.acting()?,
+            client: context.making()?,
             state,
             wanted: &resolved.wanted,
             served: &served,

@@ -12,7 +12,8 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::client::{ClientArgs, block_on};
-use crate::{AnyError, client, held_deletions};
+use crate::output::harmless::one_line;
+use crate::{AnyError, client, held_deletions, say};
 
 /// Which app type, and how to reach it.
 #[derive(Args)]
@@ -69,15 +70,17 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<ExitCode, AnyError> {
             .into());
         };
         let found = place.patch(json!({"spec": {"approved": version}})).await?;
-        println!("{} may go up to {version}.", place.name);
+        let text = format!("{} may go up to {version}.", place.name);
+        say(&format!("{}\n", one_line(&text)))?;
         let others = app_type.status.blocked_by.iter();
         for other in
             others.filter(|other| !matches!(other.reason.as_str(), "NotApproved" | "RolledBack"))
         {
-            println!(
+            let text = format!(
                 "Still in the way: {} ({}). To unblock it: {}",
                 other.message, other.rule, other.unblock
             );
+            say(&format!("{}\n", one_line(&text)))?;
         }
         place.end(&args.which, found).await
     })
@@ -166,7 +169,8 @@ impl Place {
             return Err("it was deleted meanwhile".into());
         };
         let app_type = AppType::deserialize(&found.data)?;
-        println!("{}{}", app_type.status.message, told_blockers(&app_type));
+        let message = one_line(&app_type.status.message).into_owned();
+        say(&format!("{message}{}\n", told_blockers(&app_type)))?;
         Ok(if app_type.status.phase == Some(AppTypePhase::Succeeded) {
             ExitCode::SUCCESS
         } else {
@@ -192,10 +196,11 @@ fn told_blockers(app_type: &AppType) -> String {
     let blocked = app_type.status.blocked_by.iter();
     blocked
         .map(|blocked| {
-            format!(
-                "\nBlocked ({}): {}. To unblock it: {}",
+            let text = format!(
+                "Blocked ({}): {}. To unblock it: {}",
                 blocked.rule, blocked.message, blocked.unblock
-            )
+            );
+            format!("\n{}", one_line(&text))
         })
         .collect()
 }

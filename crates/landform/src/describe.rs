@@ -12,6 +12,7 @@ use crate::client::{ClientArgs, block_on, get};
 use crate::events;
 use crate::exit;
 use crate::output::color::{Paint, Tone};
+use crate::output::harmless::{one_line, one_lined};
 use crate::output::table::Table;
 use crate::output::time::{age, now};
 use crate::output::{ColorArgs, HIDDEN, indented, readable, without_secrets};
@@ -50,7 +51,7 @@ async fn describe(args: DescribeArgs) -> Result<ExitCode, AnyError> {
     let mut missing = false;
     for place in &places {
         let Some(object) = get(&client, &place.path()).await? else {
-            eprintln!("error: {}", place.missing());
+            eprintln!("error: {}", one_line(&place.missing()));
             missing = true;
             continue;
         };
@@ -69,7 +70,8 @@ fn text(
     now: OffsetDateTime,
     paint: Paint,
 ) -> String {
-    let object = without_secrets(readable(object), HIDDEN);
+    let whole = without_secrets(readable(object), HIDDEN);
+    let object = one_lined(&whole).unwrap_or_default();
     let title = match place.namespace.as_str() {
         "" => place.short(),
         namespace => format!("{} {namespace}/{}", place.kind.kind, place.name),
@@ -107,7 +109,7 @@ fn text(
     out.push_str(&last_error(&status["lastError"], now, paint));
     out.push_str(&waits(&status["waitingOn"], paint));
     out.push_str(&conditions(&status["conditions"], now, paint));
-    out.push_str(&content(&object, paint));
+    out.push_str(&content(&whole, paint));
     if events.is_empty() {
         out.push_str("Events: none\n");
     } else {
@@ -146,7 +148,10 @@ fn section(name: &str, value: &Value, paint: Paint) -> String {
         .collect();
     let title = paint.tone(Tone::Bold, &format!("{title}:"));
     if !value.is_object() && !value.is_array() {
-        return format!("{title} {}", landform_yaml::write(value));
+        return format!(
+            "{title} {}",
+            indented(&landform_yaml::write(value), 2).trim_start()
+        );
     }
     format!("{title}\n{}", indented(&landform_yaml::write(value), 2))
 }

@@ -17,6 +17,7 @@ use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::exit::misused;
 use crate::output::color::Paint;
+use crate::output::harmless::one_lined;
 use crate::output::{ColorArgs, Format, one};
 use crate::{AnyError, exit, say};
 
@@ -49,7 +50,7 @@ pub(crate) fn why(args: WhyArgs) -> Result<ExitCode, AnyError> {
         let text = if args.json {
             one(&serde_json::to_value(&why)?, Format::Json)
         } else {
-            render::why_styled(&why, style(args.color))
+            render::why_styled(&one_lined(&why)?, style(args.color))
         };
         say(&text)?;
         Ok(exit::OK)
@@ -143,7 +144,11 @@ pub(crate) fn tree(args: TreeArgs) -> Result<ExitCode, AnyError> {
         let text = if args.json {
             one(&serde_json::to_value(&forest)?, Format::Json)
         } else {
-            render::tree_styled(&forest, OffsetDateTime::now_utc(), style(args.color))
+            render::tree_styled(
+                &one_lined(&forest)?,
+                OffsetDateTime::now_utc(),
+                style(args.color),
+            )
         };
         say(&text)?;
         Ok(exit::OK)
@@ -185,7 +190,7 @@ pub(crate) fn graph(args: GraphArgs) -> Result<ExitCode, AnyError> {
             None => landform_explain::graph::graph(&ClientReader::new(client), &scope).await?,
         };
         let text = match args.output {
-            Picture::Text => render::graph_text_styled(&graph, style(args.color)),
+            Picture::Text => render::graph_text_styled(&one_lined(&graph)?, style(args.color)),
             Picture::Dot => render::graph_dot(&graph),
             Picture::Mermaid => render::graph_mermaid(&graph),
             Picture::Svg => render::graph_svg(&graph),

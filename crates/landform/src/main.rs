@@ -36,7 +36,7 @@ mod trace;
 mod up;
 mod wait;
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -195,6 +195,15 @@ fn say(text: &str) -> Result<(), AnyError> {
 /// As [`say`], at once; false when nobody reads any more.
 fn say_open(text: &str) -> Result<bool, AnyError> {
     say_raw(&harmless(text))
+}
+
+/// A program's own output: harmless on a terminal, as it is where another program reads it.
+fn say_output(text: &str) -> Result<bool, AnyError> {
+    if std::io::stdout().is_terminal() {
+        say_open(text)
+    } else {
+        say_raw(text)
+    }
 }
 
 /// As [`say_open`], with whatever the text does to a terminal.

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::client::object::{FileArgs, read};
 use crate::client::{ClientArgs, block_on, plain, send};
 use crate::output::color::Paint;
+use crate::output::harmless::{harmless, one_line, one_lined};
 use crate::output::live::Live;
 use crate::output::{ColorArgs, Format, one};
 use crate::up::{problem_lines, project_name};
@@ -72,7 +73,7 @@ pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
             } else {
                 Colours::None
             };
-            render::plan(&plan, colours)
+            render::plan(&one_lined(&plan)?, colours)
         };
         say(&text)?;
         Ok(if plan.has_changes() {
@@ -125,14 +126,14 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
     let found = preview(client, &directory, &project_name(client, &directory).await?).await?;
     for problem in &found.problems {
         for line in problem_lines(problem) {
-            eprintln!("{line}");
+            eprintln!("{}", harmless(&line));
         }
     }
     for line in found.kept.iter().chain(&found.taken) {
-        eprintln!("{line}");
+        eprintln!("{}", one_line(line));
     }
     if let Some(held) = &found.held {
-        eprintln!("{held}");
+        eprintln!("{}", one_line(held));
     }
     let named = |api_version: String, id: landform_project::ObjectId| Named {
         api_version,

@@ -10,6 +10,7 @@ use crate::client::object::{FileArgs, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::output::ColorArgs;
 use crate::output::color::{Paint, Tone};
+use crate::output::harmless::one_lined;
 use crate::{AnyError, exit, say_open};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/engine/trace";
@@ -97,6 +98,7 @@ fn fresh(seen: &[Value], now: &[Value]) -> (usize, bool) {
 }
 
 fn line(entry: &Value, paint: Paint) -> String {
+    let entry = one_lined(entry).unwrap_or_default();
     let word = |name: &str| entry[name].as_str().unwrap_or_default();
     let time = word("time");
     let time = time.split_once('T').map_or(time, |(_, time)| time);

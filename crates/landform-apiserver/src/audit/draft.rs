@@ -1,5 +1,6 @@
 //! From a request to its line: what is noted when it arrives, and what is known when it is answered.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -7,10 +8,9 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-use super::entry::{Entry, Person, cut, shown_uri};
+use super::entry::{Entry, Facts, Person, Subject, cut, shown_uri};
 use super::{AuditLevel, AuditLog, PeerAddress};
 use crate::error::{ApiError, Reason};
 use crate::identity::Identity;
@@ -102,9 +102,25 @@ impl Draft {
         if !wanted {
             return None;
         }
-        let entry = self.entry(&target, outcome);
-        let id = entry.id.clone();
-        self.log.submit(entry);
+        let id = self.log.next_id();
+        let facts = Facts {
+            received: self.received,
+            duration: self.started.elapsed(),
+            source: self.source,
+            code: outcome.status.as_u16(),
+            reason: outcome
+                .error
+                .map(ApiError::reason)
+                .map_or("", Reason::as_str),
+            certificate: None,
+        };
+        let line = || self.line(&id, &target, outcome, &facts);
+        if outcome.status == StatusCode::UNAUTHORIZED {
+            let source = self.source.map(|source| source.ip());
+            self.log.submit_unauthorized(source, line);
+        } else {
+            self.log.submit(line());
+        }
         Some(id)
     }
 
@@ -117,74 +133,53 @@ impl Draft {
         !reads && !is_review && outcome.view.is_none()
     }
 
-    fn entry(&self, target: &Target, outcome: &Outcome<'_>) -> Entry {
-        let text = |value: &Option<HeaderValue>| {
-            let value = value.as_ref().map(HeaderValue::as_bytes);
-            value.map(|bytes| cut(&String::from_utf8_lossy(bytes)))
-        };
+    fn line(&self, id: &str, target: &Target, outcome: &Outcome<'_>, facts: &Facts) -> String {
         let query = Query::parse(self.uri.query()).unwrap_or_default();
         let is_watch = matches!(target, Target::Objects(path)
             if path.legacy_watch || query.flag("watch").unwrap_or(false));
-        let ask = Ask::of(
-            &self.method,
-            target,
-            self.uri.path(),
-            &query,
-            is_watch,
-            outcome.view,
-        );
-        let impersonated = match &self.acting {
+        let path = self.uri.path();
+        let ask = Ask::of(&self.method, target, path, &query, is_watch, outcome.view);
+        let created = outcome.created.as_ref().and_then(Created::name);
+        let wanted = self.wanted.as_ref().map(text);
+        let mut entry = Entry::new(id, facts);
+        entry.uri = shown_uri(path, self.uri.query());
+        entry.user = self.caller.as_ref().map(Person::of).unwrap_or_default();
+        entry.impersonated_user = match &self.acting {
             Some(acting) => Some(Person::of(acting)),
-            None => text(&self.wanted).map(|user| Person::named(&user)),
+            None => wanted.as_deref().map(|user| Person::named(cut(user))),
         };
-        let (verb, object) = match &ask {
+        let agent = self.user_agent.as_ref().map(text).unwrap_or_default();
+        entry.user_agent = cut(&agent);
+        match &ask {
             Ask::Action(action) => {
-                let mut object = Map::new();
                 let version = match target {
                     Target::Objects(path) if outcome.view.is_none() => path.version.as_str(),
                     _ => "",
                 };
-                let created = outcome.created.as_ref().and_then(Created::name);
                 let named = outcome.error.map(ApiError::subject_name);
                 let name = Some(action.name.as_ref())
                     .filter(|name| !name.is_empty())
                     .or(created.as_deref())
                     .or(named)
                     .unwrap_or_default();
-                for (key, value) in [
-                    ("apiGroup", action.group),
-                    ("apiVersion", version),
-                    ("resource", action.resource),
-                    ("subresource", action.subresource),
-                    ("namespace", action.namespace),
-                    ("name", name),
-                ] {
-                    if !value.is_empty() {
-                        object.insert(key.into(), Value::from(cut(value)));
-                    }
-                }
-                (action.verb.to_owned(), Some(object))
+                entry.verb = action.verb.into();
+                entry.object_ref = Some(Subject {
+                    api_group: cut(action.group),
+                    api_version: cut(version),
+                    resource: cut(action.resource),
+                    subresource: cut(action.subresource),
+                    namespace: cut(action.namespace),
+                    name: cut(name),
+                });
             }
-            Ask::Path { verb, .. } => (cut(verb), None),
-        };
-        Entry {
-            id: self.log.next_id(),
-            received: Some(self.received),
-            duration: self.started.elapsed(),
-            verb,
-            uri: shown_uri(self.uri.path(), self.uri.query()),
-            user: self.caller.as_ref().map(Person::of),
-            impersonated,
-            source: self.source,
-            user_agent: text(&self.user_agent).unwrap_or_default(),
-            object,
-            code: outcome.status.as_u16(),
-            reason: outcome
-                .error
-                .map(ApiError::reason)
-                .map_or("", Reason::as_str),
+            Ask::Path { verb, .. } => entry.verb = cut(verb),
         }
+        entry.to_line()
     }
+}
+
+fn text(value: &HeaderValue) -> Cow<'_, str> {
+    String::from_utf8_lossy(value.as_bytes())
 }
 
 impl Created {

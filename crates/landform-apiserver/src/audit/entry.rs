@@ -1,10 +1,12 @@
 //! One line: an `Event` of `audit.k8s.io/v1` at level `Metadata`, or a note of what is missing.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use landform_api::budget;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::json;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -17,130 +19,211 @@ const PARAMETERS: usize = 20;
 /// A path is cut after this many segments.
 const SEGMENTS: usize = 12;
 
-/// Parameters whose values say how a request is meant and can't be a secret. Of all others only the name is logged.
-const HARMLESS: [&str; 15] = [
-    "allowWatchBookmarks",
-    "dryRun",
-    "fieldManager",
-    "fieldValidation",
-    "follow",
-    "force",
-    "gracePeriodSeconds",
-    "limit",
-    "orphanDependents",
-    "pretty",
-    "propagationPolicy",
-    "resourceVersion",
-    "resourceVersionMatch",
-    "timeoutSeconds",
-    "watch",
+/// What the value of a parameter must be to stand in the log. Whatever else a client sends there is free text, which may
+/// be a secret by mistake.
+enum Known {
+    /// One of these.
+    Word(&'static [&'static str]),
+    /// A number, such as a time or a version.
+    Number,
+}
+
+const TRUTH: Known = Known::Word(&["true", "false", "1", "0"]);
+
+/// Parameters whose values say how a request is meant, with the values that are logged. Of all others, and of other
+/// values, only the name is logged.
+const KNOWN: [(&str, Known); 14] = [
+    ("allowWatchBookmarks", TRUTH),
+    ("dryRun", Known::Word(&["All"])),
+    (
+        "fieldValidation",
+        Known::Word(&["Ignore", "Strict", "Warn"]),
+    ),
+    ("follow", TRUTH),
+    ("force", TRUTH),
+    ("gracePeriodSeconds", Known::Number),
+    ("limit", Known::Number),
+    ("orphanDependents", TRUTH),
+    ("pretty", TRUTH),
+    (
+        "propagationPolicy",
+        Known::Word(&["Background", "Cascade", "Foreground", "Orphan"]),
+    ),
+    ("resourceVersion", Known::Number),
+    (
+        "resourceVersionMatch",
+        Known::Word(&["Exact", "NotOlderThan"]),
+    ),
+    ("timeoutSeconds", Known::Number),
+    ("watch", TRUTH),
 ];
 
-/// A request that was answered.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Entry {
-    pub(super) id: String,
-    pub(super) received: Option<OffsetDateTime>,
-    pub(super) duration: Duration,
-    pub(super) verb: String,
+impl Known {
+    fn holds(&self, value: &str) -> bool {
+        match self {
+            Self::Word(words) => words.contains(&value),
+            Self::Number => {
+                value.len() <= 20
+                    && !value.is_empty()
+                    && value.bytes().all(|byte| byte.is_ascii_digit())
+            }
+        }
+    }
+}
+
+/// Whether a parameter with this value says only how a request is meant.
+fn is_harmless(key: &str, value: &str) -> bool {
+    let mut known = KNOWN.iter();
+    known.any(|(name, known)| *name == key && known.holds(value))
+}
+
+/// A request that was answered. It borrows what the request brought: the line is the only copy.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    level: &'static str,
+    #[serde(rename = "auditID")]
+    pub(super) id: &'a str,
+    stage: &'static str,
+    #[serde(rename = "requestURI")]
     pub(super) uri: String,
-    pub(super) user: Option<Person>,
-    pub(super) impersonated: Option<Person>,
+    pub(super) verb: Cow<'a, str>,
+    pub(super) user: Person<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) impersonated_user: Option<Person<'a>>,
+    #[serde(rename = "sourceIPs", skip_serializing_if = "Option::is_none")]
+    source: Option<[IpAddr; 1]>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) user_agent: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) object_ref: Option<Subject<'a>>,
+    response_status: Status,
+    request_received_timestamp: String,
+    stage_timestamp: String,
+    annotations: Annotations,
+}
+
+/// When a request came, how long it took, from where it came and how it was answered.
+pub(super) struct Facts {
+    pub(super) received: OffsetDateTime,
+    pub(super) duration: Duration,
     pub(super) source: Option<SocketAddr>,
-    pub(super) user_agent: String,
-    pub(super) object: Option<Map<String, Value>>,
     pub(super) code: u16,
     pub(super) reason: &'static str,
+    /// What is wrong with the certificate of a client that was cut off in the handshake.
+    pub(super) certificate: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Status {
+    code: u16,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct Annotations {
+    #[serde(rename = "authorization.k8s.io/decision")]
+    decision: &'static str,
+    #[serde(rename = "landform.dev/duration-us")]
+    duration: String,
+    #[serde(
+        rename = "landform.dev/source-port",
+        skip_serializing_if = "Option::is_none"
+    )]
+    port: Option<String>,
+    #[serde(
+        rename = "landform.dev/certificate",
+        skip_serializing_if = "Option::is_none"
+    )]
+    certificate: Option<&'static str>,
+}
+
+/// Which object a request is about; empty texts are left out.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Subject<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) api_group: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) api_version: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) resource: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) subresource: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) namespace: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) name: Cow<'a, str>,
 }
 
 /// A name and its groups, cut to what is shown.
-#[derive(Clone, Debug)]
-pub(super) struct Person {
-    user: String,
-    uid: String,
-    groups: Vec<String>,
+#[derive(Default, Serialize)]
+pub(super) struct Person<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    username: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    uid: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<Cow<'a, str>>,
 }
 
-impl Person {
-    pub(super) fn of(identity: &Identity) -> Self {
+impl<'a> Person<'a> {
+    pub(super) fn of(identity: &'a Identity) -> Self {
         let groups = identity.groups.iter().take(GROUPS);
         Self {
-            user: cut(&identity.user),
+            username: Some(cut(&identity.user)),
             uid: cut(&identity.uid),
             groups: groups.map(|group| cut(group)).collect(),
         }
     }
 
-    pub(super) fn named(user: &str) -> Self {
+    pub(super) fn named(user: Cow<'a, str>) -> Self {
         Self {
-            user: cut(user),
-            uid: String::new(),
-            groups: Vec::new(),
+            username: Some(user),
+            ..Self::default()
         }
-    }
-
-    fn to_value(&self) -> Value {
-        let mut value = json!({"username": self.user});
-        if !self.uid.is_empty() {
-            value["uid"] = json!(self.uid);
-        }
-        if !self.groups.is_empty() {
-            value["groups"] = json!(self.groups);
-        }
-        value
     }
 }
 
-impl Entry {
-    pub(super) fn is_unauthorized(&self) -> bool {
-        self.code == 401
-    }
-
-    pub(super) fn source(&self) -> Option<IpAddr> {
-        self.source.map(|source| source.ip())
+impl<'a> Entry<'a> {
+    pub(super) fn new(id: &'a str, facts: &Facts) -> Self {
+        let source = facts.source;
+        Self {
+            kind: "Event",
+            api_version: "audit.k8s.io/v1",
+            level: "Metadata",
+            id,
+            stage: "ResponseComplete",
+            uri: String::new(),
+            verb: Cow::default(),
+            user: Person::default(),
+            impersonated_user: None,
+            source: source.map(|source| [source.ip()]),
+            user_agent: Cow::default(),
+            object_ref: None,
+            response_status: Status {
+                code: facts.code,
+                reason: facts.reason,
+            },
+            request_received_timestamp: timestamp(facts.received),
+            stage_timestamp: timestamp(facts.received + facts.duration),
+            annotations: Annotations {
+                decision: match facts.code {
+                    401 | 403 => "forbid",
+                    _ => "allow",
+                },
+                duration: facts.duration.as_micros().to_string(),
+                port: source.map(|source| source.port().to_string()),
+                certificate: facts.certificate,
+            },
+        }
     }
 
     pub(super) fn to_line(&self) -> String {
-        let received = self.received.unwrap_or(OffsetDateTime::UNIX_EPOCH);
-        let decision = match self.code {
-            401 | 403 => "forbid",
-            _ => "allow",
-        };
-        let mut status = json!({"code": self.code});
-        if !self.reason.is_empty() {
-            status["reason"] = json!(self.reason);
-        }
-        let mut line = json!({
-            "kind": "Event",
-            "apiVersion": "audit.k8s.io/v1",
-            "level": "Metadata",
-            "auditID": self.id,
-            "stage": "ResponseComplete",
-            "requestURI": self.uri,
-            "verb": self.verb,
-            "user": self.user.as_ref().map_or_else(|| json!({}), Person::to_value),
-            "responseStatus": status,
-            "requestReceivedTimestamp": timestamp(received),
-            "stageTimestamp": timestamp(received + self.duration),
-            "annotations": {
-                "authorization.k8s.io/decision": decision,
-                "landform.dev/duration-us": self.duration.as_micros().to_string(),
-            },
-        });
-        if let Some(person) = &self.impersonated {
-            line["impersonatedUser"] = person.to_value();
-        }
-        if let Some(source) = self.source {
-            line["sourceIPs"] = json!([source.ip().to_string()]);
-            line["annotations"]["landform.dev/source-port"] = json!(source.port().to_string());
-        }
-        if !self.user_agent.is_empty() {
-            line["userAgent"] = json!(self.user_agent);
-        }
-        if let Some(object) = &self.object {
-            line["objectRef"] = Value::Object(object.clone());
-        }
-        line.to_string()
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -176,14 +259,14 @@ impl Gap {
 }
 
 /// A text of a client's, cut.
-pub(super) fn cut(text: &str) -> String {
-    budget::shown(text).into_owned()
+pub(super) fn cut(text: &str) -> Cow<'_, str> {
+    budget::shown(text)
 }
 
 /// A path and a query without what could be secret.
 pub(super) fn shown_uri(path: &str, query: Option<&str>) -> String {
     let mut segments = path.split('/');
-    let shown: Vec<String> = segments.by_ref().take(SEGMENTS).map(cut).collect();
+    let shown: Vec<_> = segments.by_ref().take(SEGMENTS).map(cut).collect();
     let mut uri = shown.join("/");
     if segments.next().is_some() {
         uri.push_str("/…");
@@ -196,7 +279,7 @@ pub(super) fn shown_uri(path: &str, query: Option<&str>) -> String {
         .by_ref()
         .take(PARAMETERS)
         .map(|pair| match pair.split_once('=') {
-            Some((key, value)) if HARMLESS.contains(&key) => format!("{key}={}", cut(value)),
+            Some((key, value)) if is_harmless(key, value) => format!("{key}={value}"),
             Some((key, _)) => format!("{}=…", cut(key)),
             // Without a name it may be a value.
             None => "…".to_owned(),
@@ -237,6 +320,18 @@ mod tests {
         for (path, query, expected) in table {
             assert_eq!(shown_uri(path, query), expected);
         }
+        // A value that isn't one of the parameter's own is free text.
+        for (key, _) in KNOWN {
+            for value in ["canary", "12canary", "-1", "%31", "All,canary", "", "0x1f"] {
+                let shown = shown_uri("/api", Some(&format!("{key}={value}")));
+                assert_eq!(shown, format!("/api?{key}=…"), "{value}");
+            }
+        }
+        let meant = "fieldManager=canary&gracePeriodSeconds=0&propagationPolicy=Orphan&watch=1&resourceVersion=77";
+        assert_eq!(
+            shown_uri("/api", Some(meant)),
+            format!("/api?{}", meant.replace("canary", "…"))
+        );
         let segments = "/a".repeat(5_000);
         for (path, query) in [
             (format!("/{long}"), None),

@@ -36,8 +36,8 @@ impl LogFile {
     }
 
     /// Appends a line. What is written may stay in memory until [`LogFile::flush`].
-    pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
-        let line = format!("{line}\n");
+    pub(super) fn append(&mut self, mut line: String) -> io::Result<()> {
+        line.push('\n');
         let length = line.len() as u64;
         if self.bytes > 0 && self.bytes + length > self.bytes_max {
             self.rotate()?;

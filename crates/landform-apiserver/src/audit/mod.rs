@@ -17,7 +17,7 @@ mod flood;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,10 +28,12 @@ use parking_lot::Mutex;
 use prometheus::{IntCounter, IntCounterVec, Opts};
 
 pub(crate) use self::draft::{Created, Draft, Outcome};
-use self::entry::{Entry, Gap};
+use self::entry::{Entry, Facts, Gap};
 use self::file::LogFile;
 use self::flood::{Floods, WINDOW};
 
+/// Lines of this time are written together. The queue holds ten times what comes in it.
+const GATHER: Duration = Duration::from_millis(20);
 /// At most this many lines wait to be written.
 const QUEUE: usize = 4_096;
 
@@ -82,7 +84,7 @@ struct Shared {
 }
 
 enum Message {
-    Line(Box<Entry>),
+    Line(String),
     /// Requests without credentials get no line for now: look again when the window has ended.
     Flooded,
     Flush(SyncSender<()>),
@@ -137,6 +139,26 @@ impl AuditLog {
         Ok(log)
     }
 
+    /// Queues a line for a client that was cut off in the handshake because of its certificate. Such clients count among
+    /// those without credentials, as far as floods go.
+    pub fn handshake_refused(&self, peer: PeerAddress, problem: &'static str) {
+        let source = Some(peer.0.ip());
+        self.submit_unauthorized(source, || {
+            let id = self.next_id();
+            let facts = Facts {
+                received: time::OffsetDateTime::now_utc(),
+                duration: Duration::ZERO,
+                source: Some(peer.0),
+                code: 401,
+                reason: "Unauthorized",
+                certificate: Some(problem),
+            };
+            let mut entry = Entry::new(&id, &facts);
+            entry.verb = "handshake".into();
+            entry.to_line()
+        });
+    }
+
     /// Writes what was queued before this. Blocks for at most the time given.
     pub fn flush(&self, patience: Duration) {
         let (done, wait) = sync_channel(1);
@@ -165,24 +187,21 @@ impl AuditLog {
         format!("{:016x}-{number}", self.0.start)
     }
 
-    /// Queues a line, unless there are too many.
-    fn submit(&self, entry: Entry) {
-        if entry.is_unauthorized() {
-            let admitted = self.0.floods.lock().admit(entry.source(), Instant::now());
-            if !admitted.line {
-                self.0.dropped.with_label_values(&["flood"]).inc();
-                if admitted.first {
-                    let _ = self.0.queue.try_send(Message::Flooded);
-                }
-                return;
-            }
+    /// Queues the line of a request without credentials, unless its source has had too many.
+    fn submit_unauthorized(&self, source: Option<IpAddr>, line: impl FnOnce() -> String) {
+        let admitted = self.0.floods.lock().admit(source, Instant::now());
+        if admitted.line {
+            return self.submit(line());
         }
-        if self
-            .0
-            .queue
-            .try_send(Message::Line(Box::new(entry)))
-            .is_err()
-        {
+        self.0.dropped.with_label_values(&["flood"]).inc();
+        if admitted.first {
+            let _ = self.0.queue.try_send(Message::Flooded);
+        }
+    }
+
+    /// Queues a line, unless there are too many.
+    fn submit(&self, line: String) {
+        if self.0.queue.try_send(Message::Line(line)).is_err() {
             self.0.unqueued.fetch_add(1, Ordering::Relaxed);
             self.0.dropped.with_label_values(&["queue"]).inc();
         }
@@ -235,12 +254,14 @@ impl Writer {
             for done in flushed {
                 let _ = done.try_send(());
             }
+            // Lines gather meanwhile, and nobody who queues one has to wake this thread.
+            std::thread::sleep(GATHER);
         }
     }
 
     fn take(&mut self, message: Message, flushed: &mut Vec<SyncSender<()>>) {
         match message {
-            Message::Line(entry) => self.write(&entry.to_line()),
+            Message::Line(line) => self.write(line),
             Message::Flooded => {
                 let window_end = Instant::now() + WINDOW;
                 self.look_again.get_or_insert(window_end);
@@ -253,7 +274,7 @@ impl Writer {
     fn write_gaps(&mut self, flush: bool) {
         let unqueued = self.unqueued.swap(0, Ordering::Relaxed);
         if unqueued > 0 {
-            self.write(&Gap::new("queue", unqueued, None).to_line());
+            self.write(Gap::new("queue", unqueued, None).to_line());
         }
         let is_over = self.look_again.is_some_and(|at| at <= Instant::now());
         if (is_over || flush)
@@ -262,16 +283,16 @@ impl Writer {
             self.look_again = None;
             let missing = log.floods.lock().end();
             for (source, count) in missing {
-                self.write(&Gap::new("flood", count, source).to_line());
+                self.write(Gap::new("flood", count, source).to_line());
             }
         }
     }
 
-    fn write(&mut self, line: &str) {
+    fn write(&mut self, line: String) {
         if self.failed > 0
             && self
                 .file
-                .append(&Gap::new("disk", self.failed, None).to_line())
+                .append(Gap::new("disk", self.failed, None).to_line())
                 .is_ok()
         {
             self.failed = 0;

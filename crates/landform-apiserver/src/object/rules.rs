@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use landform_api::budget::PROBLEMS_LISTED_MAX;
-use landform_api::keys::{ANNOTATION_RENAMED_TO, ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_WRITER};
-use landform_api::writer::Writer;
+use landform_api::keys::{
+    ANNOTATION_MAKER, ANNOTATION_RENAMED_TO, ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_WRITER,
+};
+use landform_api::writer::{Maker, Writer};
 use landform_api::{FieldError, FieldPath, FieldReason};
 use serde_json::{Value, json};
 
@@ -112,17 +114,31 @@ pub fn note_writer(object: &mut Object, old: Option<&Object>, writer: Option<&Wr
         Some(old) => annotation(old, ANNOTATION_WRITER).map(ToOwned::to_owned),
         None => writer.map(Writer::note),
     };
+    set_note(object, ANNOTATION_WRITER, note);
+}
+
+/// Notes for which object another one is made (C6). It stays as it was noted first; what a client sends is dropped.
+pub fn note_maker(object: &mut Object, old: Option<&Object>, maker: Option<&Maker>) {
+    let note = match old {
+        Some(old) => annotation(old, ANNOTATION_MAKER).map(ToOwned::to_owned),
+        None => maker.map(Maker::note),
+    };
+    set_note(object, ANNOTATION_MAKER, note);
+}
+
+/// Sets an annotation that only the server writes, or removes it.
+fn set_note(object: &mut Object, key: &str, note: Option<String>) {
     let metadata = meta::metadata_mut(object);
     match note {
         Some(note) => {
             let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
             if let Value::Object(annotations) = annotations {
-                annotations.insert(ANNOTATION_WRITER.into(), json!(note));
+                annotations.insert(key.into(), json!(note));
             }
         }
         None => {
             if let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
-                && annotations.remove(ANNOTATION_WRITER).is_some()
+                && annotations.remove(key).is_some()
                 && annotations.is_empty()
             {
                 metadata.remove("annotations");

@@ -1,4 +1,4 @@
-//! Receiving a body: up to a limit, within a time.
+//! Receiving a body: up to a limit, within a time, and large ones only as far as there is memory for them.
 
 use std::time::Duration;
 
@@ -7,6 +7,8 @@ use http_body_util::BodyExt as _;
 
 use super::decode::BODY_BYTES;
 use crate::error::{ApiError, Reason, Result};
+use crate::lanes::too_many_requests;
+use crate::shares::Share;
 
 /// A body that is longer than this grows as its bytes arrive, not as they are announced.
 const FIRST_BYTES: usize = 64 * 1024;
@@ -15,7 +17,7 @@ const FIRST_BYTES: usize = 64 * 1024;
 const DRAINED_BYTES: usize = 8 * BODY_BYTES;
 
 /// Takes a body in.
-pub(crate) async fn receive<B>(body: B, patience: Duration) -> Result<Bytes>
+pub(crate) async fn receive<B>(body: B, patience: Duration, share: &mut Share) -> Result<Bytes>
 where
     B: http_body::Body + Send,
     B::Data: Send,
@@ -24,7 +26,7 @@ where
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    match tokio::time::timeout(patience, read(body)).await {
+    match tokio::time::timeout(patience, read(body, share)).await {
         Ok(body) => body,
         Err(_) => Err(ApiError::new(
             Reason::Timeout,
@@ -36,7 +38,7 @@ where
     }
 }
 
-async fn read<B>(body: B) -> Result<Bytes>
+async fn read<B>(body: B, share: &mut Share) -> Result<Bytes>
 where
     B: http_body::Body + Send,
     B::Data: Send,
@@ -44,7 +46,8 @@ where
 {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut whole = Vec::with_capacity(announced.min(FIRST_BYTES));
-    let mut received = 0;
+    let (mut received, mut counted) = (0, FIRST_BYTES);
+    let mut refused = false;
     let mut body = std::pin::pin!(body);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
@@ -57,7 +60,11 @@ where
         if received > DRAINED_BYTES {
             break;
         }
-        if received > BODY_BYTES {
+        if received > counted {
+            refused |= !share.grow(received - counted);
+            counted = received;
+        }
+        if received > BODY_BYTES || refused {
             whole = Vec::new();
             continue;
         }
@@ -73,6 +80,9 @@ where
             Reason::RequestEntityTooLarge,
             format!("Request entity too large: limit is {BODY_BYTES} bytes"),
         ));
+    }
+    if refused {
+        return Err(too_many_requests());
     }
     Ok(whole.into())
 }

@@ -56,6 +56,7 @@ impl ApiServer {
             &now,
         );
         rules::note_writer(&mut object, None, options.writer.as_ref());
+        rules::note_maker(&mut object, None, options.maker.as_ref());
         self.insert(place, object, options, warnings).await
     }
 

@@ -186,6 +186,8 @@ impl ApiServer {
         for (key, revision, value) in owned {
             txn = txn.and(key, Compare::ModifiedAt(revision), Op::Put(value.into()));
         }
+        // A longer name makes everything larger that the object owns.
+        let txn = txn.within(self.room(options.spender, false));
         Ok(Planned::Move(Move {
             txn,
             value,

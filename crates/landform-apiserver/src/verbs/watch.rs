@@ -84,7 +84,7 @@ impl ApiServer {
         }
         let wants_bookmarks = call.query.flag("allowWatchBookmarks")?;
         let start = start(call)?;
-        let place_of_user = self.shared.watches.open(&call.identity)?;
+        let place_of_user = self.shared.watches.open_watch(&call.identity)?;
         let lines = Lines {
             resource: place.resource.clone(),
             server: self.clone(),
@@ -185,7 +185,7 @@ struct Watcher {
     bookmarks: Option<Bookmarks>,
     ended: bool,
     stopped: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
-    _open: (crate::metrics::OpenWatch, crate::lanes::OpenWatch),
+    _open: (crate::metrics::OpenWatch, crate::shares::Share),
 }
 
 /// What a watch begins with: its lines are made as the client takes them.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use landform_api::budget::{self, Exceeded};
-use landform_api::writer::Writer;
+use landform_api::writer::{Maker, Writer};
 use landform_api::{Budget, FieldError};
 use landform_store::{Compare, Key, Op, Record, Revision, Txn, TxnOutcome};
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub(crate) struct WriteOptions {
     pub(crate) limited: Option<Identity>,
     /// Who is noted as the writer; none for those who may do everything (C6).
     pub(crate) writer: Option<Writer>,
+    /// For which object it creates others, if that is to be noted (C6).
+    pub(crate) maker: Option<Maker>,
     /// Who writes, as far as room goes.
     pub(crate) spender: Spender,
 }
@@ -40,6 +42,7 @@ impl WriteOptions {
         validation: FieldValidation::Ignore,
         limited: None,
         writer: None,
+        maker: None,
         spender: Spender::Server,
     };
 
@@ -50,6 +53,7 @@ impl WriteOptions {
             validation: FieldValidation::from_query(&call.query)?,
             limited: (!call.identity.is_master()).then(|| call.identity.clone()),
             writer: call.writer.clone(),
+            maker: call.maker.clone(),
             spender: if call.identity.is_internal() {
                 Spender::Own
             } else {

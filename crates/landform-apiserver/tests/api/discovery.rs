@@ -186,6 +186,23 @@ async fn version_health_metrics_and_index() {
         &api.get("/readyz?verbose").await.bytes[..],
         b"[+]ping ok\n[+]disk ok\n[+]store-quota ok\nreadyz check passed\n"
     );
+    for path in [
+        "/healthz/ping",
+        "/livez/ping/",
+        "/readyz/disk",
+        "/readyz/store-quota",
+    ] {
+        assert_eq!(&api.get(path).await.bytes[..], b"ok", "{path}");
+    }
+    for path in [
+        "/healthz/anything",
+        "/healthz/disk",
+        "/livez/ping/ping",
+        "/readyz/..",
+        "/readyz/api/v1/secrets",
+    ] {
+        assert_eq!(api.get(path).await.failed().0, 404, "{path}");
+    }
     let metrics = String::from_utf8(api.get("/metrics").await.bytes.to_vec()).unwrap();
     assert!(metrics.contains("apiserver_request_total{"), "{metrics}");
     assert!(metrics.contains("landform_store_revision "), "{metrics}");

@@ -111,6 +111,44 @@ async fn a_store_that_is_full_refuses_what_grows_and_heals_by_deletes() {
 }
 
 #[tokio::test]
+async fn a_rename_is_held_to_the_quota_too() {
+    let (own, client) = with_quota(MIB as u64).await;
+    // A longer name of the owner stands in all that it owns.
+    let owner = client.post(MAPS, json!({"metadata": {"name": "o"}})).await;
+    let uid = owner.ok()["metadata"]["uid"].clone();
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid});
+    for number in 0..100 {
+        let owned =
+            json!({"metadata": {"name": format!("m{number}"), "ownerReferences": [reference]}});
+        client.post(MAPS, owned).await.ok();
+    }
+    let mut bytes = 100_000;
+    let mut filled = 0;
+    while bytes > 100 {
+        let name = format!("fill{filled}");
+        match client.post(MAPS, large(&name, bytes)).await.code {
+            201 => filled += 1,
+            _ => bytes /= 2,
+        }
+    }
+    let rename = |from: &str, to: &str| {
+        let (client, path) = (client.clone(), format!("{MAPS}/{from}/rename"));
+        let body = json!({"kind": "Rename", "name": to});
+        async move { client.post(&path, body).await }
+    };
+    let long = "o".repeat(200);
+    let refused = rename("o", &long).await;
+    assert_eq!(refused.failed().0, 507);
+    assert_eq!(client.get(&format!("{MAPS}/{long}")).await.code, 404);
+    // Landform has a reserve, and what becomes smaller is always taken.
+    let body = json!({"kind": "Rename", "name": long});
+    own.post(&format!("{MAPS}/o/rename"), body).await.ok();
+    rename(&long, "p").await.ok();
+    let owned = client.get(&format!("{MAPS}/m7")).await.ok();
+    assert_eq!(owned["metadata"]["ownerReferences"][0]["name"], "p");
+}
+
+#[tokio::test]
 async fn landforms_own_writes_have_a_limit_too() {
     let (own, _) = with_quota(8 * MIB as u64).await;
     let mut codes = Vec::new();

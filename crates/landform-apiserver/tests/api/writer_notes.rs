@@ -258,3 +258,20 @@ async fn c6_roles_and_secrets_leave_a_namespace_last() {
     api.gone("/api/v1/namespaces/team").await;
     assert_eq!(api.get(&format!("{roles}/r")).await.code, 404);
 }
+
+#[tokio::test]
+async fn c6_no_client_says_what_an_object_was_made_for() {
+    const MAKER: &str = "landform.dev/maker";
+    let (api, jane) = prepared().await;
+    let root = api.by(Identity::new("root", [MASTERS, AUTHENTICATED]));
+    for (name, client) in [("jane", &jane), ("root", &root), ("own", &api)] {
+        let forged = widget(name, json!({MAKER: r#"{"uid":"1"}"#}));
+        let made = client.post(WIDGETS, forged).await.ok();
+        let noted = |object: &Value| object["metadata"]["annotations"][MAKER].clone();
+        assert_eq!(noted(&made), Value::Null, "{name}");
+        let path = format!("{WIDGETS}/{name}");
+        let patch = json!({"metadata": {"annotations": {MAKER: r#"{"uid":"1"}"#}}});
+        let made = client.patch(&path, "merge", patch).await.ok();
+        assert_eq!(noted(&made), Value::Null, "{name}");
+    }
+}

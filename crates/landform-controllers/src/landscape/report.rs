@@ -22,6 +22,16 @@ impl Trouble {
         }
     }
 
+    /// A write of ours that the API refused. It is tried again.
+    pub(super) fn refused(operation: &str, message: impl Into<String>) -> Self {
+        Self {
+            operation: operation.into(),
+            reason: "WriteRefused".into(),
+            message: message.into(),
+            codes: Vec::new(),
+        }
+    }
+
     pub(super) fn is_fatal(&self) -> bool {
         self.codes.iter().any(|code| code.is_fatal())
     }

@@ -293,6 +293,7 @@ fn unsatisfied(import: &Import, rule: Rule) -> Option<WaitingOn> {
     let reason = match &import.present {
         Present::Satisfied(_) => return None,
         Present::Missing => format!("the import {} needs it, and it doesn't exist", import.name),
+        Present::Unusable(why) => format!("the import {} needs it: {why}", import.name),
         Present::NotProvided { owner } => format!(
             "the import {} needs it, and it belongs to the installation {owner}: the parent must import it or a sibling export it",
             import.name

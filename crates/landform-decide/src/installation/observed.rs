@@ -102,6 +102,8 @@ pub enum Present {
     Satisfied(String),
     /// The object doesn't exist.
     Missing,
+    /// It can't be imported, for a reason that says what to do; nothing is said about whether it exists.
+    Unusable(String),
     /// It belongs to an installation from which it can't be imported: neither the parent imports it nor
     /// does a sibling export it.
     NotProvided {
@@ -150,7 +152,7 @@ impl Observed {
     pub fn imports_changed(&self) -> bool {
         let changed = |import: &Import| match &import.present {
             Present::Satisfied(generation) => import.recorded.as_ref() != Some(generation),
-            Present::Missing | Present::NotProvided { .. } => true,
+            Present::Missing | Present::Unusable(_) | Present::NotProvided { .. } => true,
         };
         self.imports_differ || self.imports.iter().any(changed)
     }

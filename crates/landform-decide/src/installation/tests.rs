@@ -274,7 +274,7 @@ fn i14_an_update_waits_for_dependencies_and_imports_and_says_so() {
         })
     };
     type Case = (&'static str, fn(&mut Observed), &'static str);
-    let table: [Case; 5] = [
+    let table: [Case; 6] = [
         (
             "failed",
             |seen| seen.dependencies[0].phase = Some(Failed),
@@ -294,6 +294,14 @@ fn i14_an_update_waits_for_dependencies_and_imports_and_says_so() {
             "missing",
             |seen| seen.imports[0].present = Present::Missing,
             "doesn't exist",
+        ),
+        (
+            "forbidden",
+            |seen| {
+                seen.imports[0].present =
+                    Present::Unusable("jane lacks the right to get it".into());
+            },
+            "needs it: jane lacks the right",
         ),
         (
             "somebody else's",

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use landform_api::landscaper::keys::DELETE_WITHOUT_UNINSTALL;
 use landform_api::landscaper::report::ErrorCode;
 use serde_json::{Map, Value, json};
 
@@ -250,6 +251,17 @@ fn transient(error: DeployError) -> DeployError {
     }
 }
 
+/// Says how the item can go without the right to run its command once more.
+fn with_way_out(job: &Job<'_>, error: DeployError) -> DeployError {
+    let (namespace, name) = job.name();
+    let message = format!(
+        "{}; or let the item go without running its command: kubectl annotate deployitem {name} -n {namespace} \
+         {DELETE_WITHOUT_UNINSTALL}=true",
+        error.message
+    );
+    DeployError { message, ..error }
+}
+
 fn not_started(error: &io::Error) -> DeployError {
     DeployError::configuration("NotStarted", format!("config.command[0]: {error}"))
 }
@@ -288,7 +300,14 @@ impl Deployer for CommandDeployer {
     }
 
     fn remove<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
-        Box::pin(self.delete(job.uid(), job.target, bounds(job)))
+        Box::pin(async move {
+            // Noted in a run that was allowed; a right that was taken away since is gone (C6).
+            for configuration in self.workspace(job.uid())?.recorded()? {
+                let may = may_run(job, configuration.user.as_deref()).await;
+                may.map_err(|denied| transient(with_way_out(job, denied)))?;
+            }
+            self.delete(job.uid(), job.target, bounds(job)).await
+        })
     }
 
     fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {

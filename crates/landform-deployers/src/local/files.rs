@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Component, Path};
 
+use landform_process::User;
 use serde::{Deserialize, Serialize};
 
 use super::{Field, Hidden};
@@ -90,6 +91,16 @@ pub(crate) fn write_all(directory: &Path, files: &Files) -> io::Result<()> {
 
 /// Writes a file so that everybody sees the old one or the new one.
 pub(crate) fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    write_owned(path, content, mode, None)
+}
+
+/// The same; the file belongs to a user, if one is named, from the moment on when it has its name.
+pub(crate) fn write_owned(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    user: Option<&User>,
+) -> io::Result<()> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".new");
@@ -106,6 +117,9 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Re
         .open(&new)?;
     file.write_all(content)?;
     file.set_permissions(Permissions::from_mode(mode))?;
+    if let Some(user) = user {
+        fchown(&file, Some(user.id), Some(user.group))?;
+    }
     file.sync_all()?;
     fs::rename(&new, path)
 }

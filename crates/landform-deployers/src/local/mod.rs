@@ -11,10 +11,11 @@ pub(crate) use changes::Changes;
 pub(crate) use environment::{read_command, read_environment};
 pub(crate) use field::Field;
 pub(crate) use files::{
-    Files, is_inside, private_directory, read_files, write_all, write_atomically,
+    Files, is_inside, private_directory, read_files, write_all, write_atomically, write_owned,
 };
 pub(crate) use hidden::Hidden;
 pub(crate) use landform_process::{Group, Handle, Identity, MARK, Mark, StartLock, leaders};
 pub(crate) use user::{
-    environment_of, let_in, may_run, other_user, own_directory, own_file, read_below, read_user,
+    environment_of, let_enter, let_in, may_run, other_user, own_directory, own_file, read_below,
+    read_user, right_to_run,
 };

@@ -32,10 +32,14 @@ pub(crate) fn read_user(field: Option<Field<'_>>) -> Result<Option<String>, Depl
 
 /// Makes sure that the item's actor may run programs as this user (C6).
 pub(crate) async fn may_run(job: &Job<'_>, user: Option<&str>) -> Result<(), DeployError> {
+    job.require([right_to_run(job, user)]).await
+}
+
+/// The right to run the item's programs as this user.
+pub(crate) fn right_to_run(job: &Job<'_>, user: Option<&str>) -> Right {
     let (namespace, _) = job.name();
     let own = User::current();
-    let user = user.unwrap_or(&own.name);
-    job.require([Right::run(namespace, user)]).await
+    Right::run(namespace, user.unwrap_or(&own.name))
 }
 
 /// The user that a program runs as, if that is another one than Landform's own.
@@ -116,6 +120,12 @@ fn show(user: &User, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Lets the user's group enter a directory, and neither list nor change it.
+pub(crate) fn let_enter(user: &User, path: &Path) -> io::Result<()> {
+    chown(path, None, Some(user.group))?;
+    fs::set_permissions(path, Permissions::from_mode(0o710))
+}
+
 /// Makes a directory that belongs to a user, in one that doesn't.
 pub(crate) fn own_directory(user: &User, path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
@@ -141,7 +151,13 @@ pub(crate) fn read_below(directory: &Path, path: &str, limit: u64) -> io::Result
     )?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let file = fs::File::from(openat2(directory, path, flags, Mode::empty(), resolve)?);
+    let opened = openat2(directory, path, flags, Mode::empty(), resolve);
+    let file = fs::File::from(opened.map_err(|error| match error {
+        rustix::io::Errno::XDEV => io::Error::other(
+            "it leads out of the item's own directory, by a link for instance, and nothing outside is read: write the file itself there",
+        ),
+        error => error.into(),
+    })?);
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is no plain file"));
@@ -175,6 +191,11 @@ mod tests {
         for path in ["out", "up/secret", "../secret", "/etc/passwd", "."] {
             assert!(read(path).is_err(), "{path}");
         }
+        let words = read("out").unwrap_err().to_string();
+        assert!(
+            words.contains("leads out of the item's own directory"),
+            "{words}"
+        );
         assert!(read_below(&inside, "plain", 3).is_err());
     }
 

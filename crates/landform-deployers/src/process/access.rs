@@ -4,10 +4,14 @@
 //! written there, and the process goes on: client-go and kube read the file again by themselves. Both files are
 //! in the item's directory, so that a process that is adopted finds them where it was told.
 //!
+//! The files can be read by the user that the process runs as, and by no other. That user doesn't own their directory: in a
+//! directory of its own a program could put links where Landform reads and writes.
+//!
 //! The token is in its file and nowhere else: in no status, error, event or log.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,18 +19,21 @@ use base64::Engine as _;
 use http::header::CONTENT_TYPE;
 use kube::Client;
 use landform_engine::Right;
+use landform_process::User;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::local::{Field, private_directory, write_atomically};
+use crate::local::{Field, let_enter, private_directory, write_owned};
 use crate::{DeployError, Job};
 
 /// How long a token should hold. The API may give less.
 const SECONDS: i64 = 24 * 3600;
 /// Looked at no more often than this.
 const SHORTEST: i64 = 10;
+/// Of all files.
+const MODE: u32 = 0o600;
 /// The directory of it all, in that of the item.
 pub(super) const DIRECTORY: &str = "access";
 
@@ -108,22 +115,38 @@ pub(super) enum Renew {
     WhenDue,
 }
 
+/// Where the files are, and whose they are.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) item: &'a Path,
+    /// The user that the process runs as, if that is another one than Landform's own.
+    pub(super) user: Option<&'a User>,
+}
+
 /// Makes sure that the files are there and right. Says when to look again.
 pub(super) async fn ensure(
     job: &Job<'_>,
-    item: &Path,
+    place: Place<'_>,
     access: &Access,
     api: &ApiAddress,
     renew: Renew,
 ) -> Result<Duration, DeployError> {
+    let Place { item, user } = place;
     let directory = access.directory(item);
     let (token_file, times_file) = (directory.join("token"), directory.join("times.json"));
     private_directory(&directory).map_err(|error| not_written(&error))?;
+    if let Some(user) = user {
+        let entered = [item.join(DIRECTORY), directory];
+        let entered = entered.iter().try_for_each(|path| let_enter(user, path));
+        entered.map_err(|error| not_written(&error))?;
+    }
     let now = i64::try_from(job.now_ms() / 1000).unwrap_or(i64::MAX);
     let known = fs::read(&times_file).ok();
     let known: Option<Times> = known.and_then(|text| serde_json::from_slice(&text).ok());
-    let known =
-        known.filter(|times| renew == Renew::WhenDue && !times.is_due(now) && token_file.is_file());
+    // The token may be in a file of a user that the process had before.
+    let is_there = fs::metadata(&token_file)
+        .is_ok_and(|found| found.is_file() && found.uid() == owner_of(user));
+    let known = known.filter(|times| renew == Renew::WhenDue && !times.is_due(now) && is_there);
     let times = match known {
         Some(times) => times,
         None => {
@@ -140,13 +163,14 @@ pub(super) async fn ensure(
                 issued: now,
                 expires,
             };
-            write(&token_file, token.as_bytes())?;
-            write(&times_file, &serde_json::to_vec(&times).unwrap_or_default())?;
+            write(&token_file, token.as_bytes(), user)?;
+            let text = serde_json::to_vec(&times).unwrap_or_default();
+            write(&times_file, &text, None)?;
             times
         }
     };
     let kubeconfig = kubeconfig(access, api, &token_file);
-    write(&access.kubeconfig(item), kubeconfig.as_bytes())?;
+    write(&access.kubeconfig(item), kubeconfig.as_bytes(), user)?;
     Ok(times.wait(now))
 }
 
@@ -220,12 +244,22 @@ fn not_written(error: &io::Error) -> DeployError {
     DeployError::transient("Access", "NotWritten", message)
 }
 
-/// Writes a file that nobody else can read, unless it is as it should be.
-fn write(file: &Path, content: &[u8]) -> Result<(), DeployError> {
-    if fs::read(file).is_ok_and(|found| found == content) {
+fn owner_of(user: Option<&User>) -> u32 {
+    user.map_or_else(|| User::current().id, |user| user.id)
+}
+
+/// Writes a file that only its user can read, unless it is as it should be.
+fn write(file: &Path, content: &[u8], user: Option<&User>) -> Result<(), DeployError> {
+    // A user may have made its own file as large as it likes.
+    let same = fs::metadata(file).is_ok_and(|found| {
+        let size = u64::try_from(content.len()).ok();
+        let mode = found.permissions().mode() & 0o777;
+        found.uid() == owner_of(user) && mode == MODE && Some(found.len()) == size
+    });
+    if same && fs::read(file).is_ok_and(|found| found == content) {
         return Ok(());
     }
-    write_atomically(file, content, 0o600).map_err(|error| not_written(&error))
+    write_owned(file, content, MODE, user).map_err(|error| not_written(&error))
 }
 
 fn kubeconfig(access: &Access, api: &ApiAddress, token_file: &Path) -> String {

@@ -5,7 +5,7 @@
 //!
 //! - `access` gives it a kubeconfig of its own;
 //! - `config` is what people write and `read` reads, `record` what is noted on disk, `launch` starts a process;
-//! - `supervisor` looks after one, `logs` after its output;
+//! - `supervisor` looks after one, `logs` after its output, `permit` says whether it may be started again;
 //! - `readiness` and `exports` ask it; `rollout` puts all of that in order.
 
 mod access;
@@ -13,6 +13,7 @@ mod config;
 mod exports;
 mod launch;
 mod logs;
+mod permit;
 mod read;
 mod readiness;
 mod record;
@@ -29,11 +30,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use landform_engine::RightsLater;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::local::{let_in, may_run, other_user};
+use crate::local::{let_in, may_run, other_user, right_to_run};
 use crate::{DeployError, Deployed, Deployer, Job, Kept};
 pub use access::ApiAddress;
 use access::Renew;
@@ -99,13 +101,17 @@ impl ProcessDeployer {
             let message = "config.access: this deployer was not told where the API is; run the item with `landform serve` or `landform engine`, or leave the field out";
             return Err(DeployError::configuration("NoApiAddress", message));
         };
-        let ensured = access::ensure(job, &item.directory, access, api, renew).await?;
-        if let Some(user) = other_user(configuration.launch.user.as_deref())? {
-            let files = item.directory.join(access::DIRECTORY);
-            let_in(&user, &item.directory, &[&files]).map_err(|error| {
+        let user = other_user(configuration.launch.user.as_deref())?;
+        if let Some(user) = &user {
+            let_in(user, &item.directory, &[]).map_err(|error| {
                 DeployError::configuration("InvalidUser", format!("config.user: {error}"))
             })?;
         }
+        let place = access::Place {
+            item: &item.directory,
+            user: user.as_ref(),
+        };
+        let ensured = access::ensure(job, place, access, api, renew).await?;
         Ok(Some(ensured))
     }
 
@@ -153,6 +159,11 @@ fn notify(job: &Job<'_>) -> Notify {
     Arc::new(move || wake.item(&namespace, &name))
 }
 
+/// The right that the supervisor asks for.
+fn later(job: &Job<'_>, configuration: &Configuration) -> RightsLater {
+    job.rights_later([right_to_run(job, configuration.launch.user.as_deref())])
+}
+
 impl Deployer for ProcessDeployer {
     fn kind(&self) -> &str {
         Self::KIND
@@ -163,6 +174,7 @@ impl Deployer for ProcessDeployer {
             let configuration = Self::configuration(job)?;
             may_run(job, configuration.launch.user.as_deref()).await?;
             let slot = self.slot(job.uid())?;
+            slot.permit.set(later(job, &configuration));
             if job.status.provider_status.is_none() {
                 job.remember(&json!({"log": slot.item.log()})).await?;
             }
@@ -204,6 +216,7 @@ impl Deployer for ProcessDeployer {
             let configuration = Self::configuration(job)?;
             may_run(job, configuration.launch.user.as_deref()).await?;
             let slot = self.slot(job.uid())?;
+            slot.permit.set(later(job, &configuration));
             let kept = job
                 .or_cancelled(slot.keep(configuration.clone(), notify(job)))
                 .await??;

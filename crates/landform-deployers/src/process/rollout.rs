@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::config::{Configuration, Export, Policy, Probe, Replace};
 use super::launch::launch;
+use super::permit::Permit;
 use super::record::{Instance, Item};
 use super::supervisor::{Notify, State, Supervisor};
 use super::{exports, readiness};
@@ -28,6 +29,8 @@ use crate::{DeployError, Kept};
 /// An item and who looks after its process.
 pub(crate) struct Slot {
     pub(crate) item: Arc<Item>,
+    /// What is asked before the process is started again.
+    pub(crate) permit: Permit,
     supervisor: Mutex<Option<Supervisor>>,
 }
 
@@ -64,6 +67,7 @@ impl Slot {
     pub(crate) fn new(item: Item) -> Self {
         Self {
             item: Arc::new(item),
+            permit: Permit::default(),
             supervisor: Mutex::new(None),
         }
     }
@@ -295,7 +299,14 @@ impl Slot {
         notify: Notify,
     ) -> Supervisor {
         let (item, configuration) = (Arc::clone(&self.item), Arc::clone(configuration));
-        Supervisor::start(item, configuration, instance, child, notify)
+        Supervisor::start(
+            item,
+            configuration,
+            instance,
+            child,
+            notify,
+            self.permit.clone(),
+        )
     }
 
     /// Waits until the process is ready and its exports are there, through restarts of it.

@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::config::{Configuration, Policy, Restart};
 use super::launch::{Launched, launch};
+use super::permit::Permit;
 use super::record::{Instance, Item};
 use super::{logs, readiness};
 use crate::DeployError;
@@ -54,6 +55,7 @@ impl Supervisor {
         instance: Instance,
         child: Option<Child>,
         notify: Notify,
+        permit: Permit,
     ) -> Self {
         let hash = instance.hash.clone();
         let known = AtomicU64::new(instance.attempt);
@@ -65,6 +67,7 @@ impl Supervisor {
             hash: hash.clone(),
             sender,
             notify,
+            permit,
             child,
         };
         let (ended, logs) = (end.clone(), configuration.logs);
@@ -127,6 +130,7 @@ struct Run {
     hash: String,
     sender: watch::Sender<State>,
     notify: Notify,
+    permit: Permit,
     child: Option<Child>,
 }
 
@@ -221,10 +225,16 @@ impl Run {
         }
     }
 
-    /// Starts it, if need be several times: a program may be in the middle of being replaced on disk.
+    /// Starts it, if need be several times: a program may be in the middle of being replaced on disk. A right that was
+    /// taken away meanwhile is gone (C6).
     async fn launch_again(&mut self, failures: &mut u64) -> Result<Instance, DeployError> {
         loop {
-            match launch(&self.item, &self.configuration, &self.hash) {
+            let launched = match self.permit.ask().await {
+                Ok(()) => launch(&self.item, &self.configuration, &self.hash),
+                Err(denied) if denied.is_fatal() => return Err(denied),
+                Err(unknown) => Err(unknown),
+            };
+            match launched {
                 Ok(Launched { instance, child }) => {
                     self.child = Some(child);
                     return Ok(instance);

@@ -1,6 +1,6 @@
 //! Processes that use the API: what they get, and that it is renewed without them.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -118,6 +118,47 @@ async fn a_process_with_access_has_a_kubeconfig_that_is_renewed_without_a_restar
     world.delete("a").await;
     world.until_gone("a").await;
     assert!(!directory.exists());
+}
+
+#[tokio::test]
+async fn c6_only_the_user_of_a_process_reads_its_access() {
+    let text = std::fs::read_to_string("/etc/passwd").unwrap();
+    let nobody = text.lines().find(|line| line.starts_with("nobody:"));
+    let data = DataDirectory::new();
+    let own = std::fs::metadata(data.path()).unwrap().uid();
+    // It takes root, and such a user.
+    let (Some(nobody), 0) = (nobody, own) else {
+        return;
+    };
+    let id: u32 = nobody.split(':').nth(2).unwrap().parse().unwrap();
+    let world = World::new(deployers(data.path(), "https://127.0.0.1:1")).await;
+    account(&world, "web").await;
+    let mut spec = spec(json!({"serviceAccount": "web"}));
+    spec["config"]["user"] = json!("nobody");
+    spec["config"]["command"] = json!([
+        "sh",
+        "-c",
+        "d=$(dirname $KUBECONFIG); cat $d/token > /dev/null && cat $KUBECONFIG > /dev/null && \
+         ! ls $d && ! cat $d/times.json && ! touch $d/x && echo up; exec sleep 1000",
+    ]);
+    world.hand_out("a", spec).await;
+    world.until_phase("a", "Succeeded").await;
+    let access = item_directory(&data).join("access/default_web");
+    for (path, owner) in [("kubeconfig", id), ("token", id), ("times.json", own)] {
+        let found = std::fs::metadata(access.join(path)).unwrap();
+        assert_eq!(
+            (found.uid(), mode(&access.join(path))),
+            (owner, 0o600),
+            "{path}"
+        );
+    }
+    // Its group may enter, and read nothing.
+    for directory in [&access, access.parent().unwrap()] {
+        let found = std::fs::metadata(directory).unwrap();
+        assert_eq!((found.uid(), mode(directory)), (own, 0o710));
+    }
+    world.delete("a").await;
+    world.until_gone("a").await;
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@
 //! `verdict.rs` compares it with the bounds; `wire.rs` sends bytes; `kubeconfig.rs` finds a server that is not ours.
 
 mod attacks;
+mod frames;
 mod kubeconfig;
 mod probe;
 mod stage;

@@ -185,6 +185,12 @@ impl Connection {
         self.raw(part)
     }
 
+    /// How long the server is waited for.
+    pub(super) fn patience(&self, time: Duration) -> Result<()> {
+        self.stream.sock.set_read_timeout(Some(time))?;
+        self.stream.sock.set_write_timeout(Some(time))
+    }
+
     /// Sends bytes as they are.
     ///
     /// # Errors
@@ -245,7 +251,8 @@ impl Connection {
         }
     }
 
-    fn exactly(&mut self, length: usize) -> Result<Vec<u8>> {
+    /// Reads this many bytes.
+    pub(super) fn exactly(&mut self, length: usize) -> Result<Vec<u8>> {
         while self.pending.len() < length {
             self.more()?;
         }

@@ -14,6 +14,7 @@ mod custom_resources;
 mod deployer_python;
 mod engine_elsewhere;
 mod example;
+mod full_disk;
 mod getting_started;
 mod hook_commands;
 mod hostile;
@@ -40,12 +41,14 @@ mod readme;
 mod readme_page;
 mod shop;
 mod tenant;
+mod tenant_deletion;
 mod up;
 mod verbs_apply;
 mod verbs_read;
 mod verbs_shell;
 mod verbs_work;
 mod why;
+mod words;
 
 /// A ConfigMap with one label and some data.
 fn config_map(name: &str, app: &str, data: &[(&str, &str)]) -> String {

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::assert_contains;
 use crate::shop::Leftovers;
 
-const JANE: &str = "--as=jane";
-const TEAM: [&str; 2] = ["-n", "team"];
+pub(crate) const JANE: &str = "--as=jane";
+pub(crate) const TEAM: [&str; 2] = ["-n", "team"];
 
 /// Jane may write all kinds of Landform in her namespace, and Reconcilers, Projects and Catalogs. She has no right to run
 /// programs, and none to Secrets, ConfigMaps and roles.
-const RIGHTS: &str = "
+pub(crate) const RIGHTS: &str = "
 apiVersion: v1
 kind: Namespace
 metadata: {name: team}
@@ -70,7 +70,7 @@ struct Way {
     missing: &'static [&'static str],
 }
 
-fn item(name: &str, kind: &str, config: &Value) -> Value {
+pub(crate) fn item(name: &str, kind: &str, config: &Value) -> Value {
     json!({
         "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "DeployItem",
         "metadata": {"name": name, "namespace": "team"},
@@ -95,7 +95,7 @@ fn takeover() -> Value {
     })
 }
 
-fn map(name: &str, namespace: &str) -> Value {
+pub(crate) fn map(name: &str, namespace: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": name, "namespace": namespace}, "data": {"a": "b"},
@@ -543,6 +543,8 @@ rules:
             missing: &["run processes.landform.dev"],
         },
     );
-    // Her namespace goes all the same, with what she deployed.
+    // Her namespace goes all the same, with what she deployed; her commands are not run once more.
+    let go = "landscaper.gardener.cloud/delete-without-uninstall=true";
+    server.kubectl(&["annotate", "deployitem", "--all", go, "-n", "team"]);
     server.kubectl(&["delete", "namespace", "team", "--timeout=55s"]);
 }

@@ -210,7 +210,14 @@ fn an_object_whose_hook_fails_is_not_ready() {
     ];
     let ended = run(&mut project.command(&arguments));
     assert_eq!(ended.status.code(), Some(1), "{}", ended.report());
-    assert_contains(&ended.stdout, &["✗ Toy/car: ", "no paint"]);
+    let told = [
+        "✗ Toy/car: ",
+        "exit status: 1",
+        "`landform logs reconciler/toys`",
+    ];
+    assert_contains(&ended.stdout, &told);
+    let log = project.directory().join(".landform/hooks/toys.log");
+    assert_contains(&std::fs::read_to_string(log).unwrap(), &["no paint"]);
 }
 
 /// `landform up` in a terminal of 100 columns and 30 lines: `script` makes one, and passes on what is typed.

@@ -314,7 +314,10 @@ Root cause
   → approve it with `landform approve` (AppType/etcd is in the file etcd.yaml)
 ",
     );
-    says(&project, "toy/train", "\
+    says(
+        &project,
+        "toy/train",
+        "\
 Toy/train is Pending
 
 Toy/train Pending
@@ -323,8 +326,9 @@ Toy/train Pending
 Root cause
   Toy/car: it is being reconciled: appeared
   Running, since TIME
-  → the hook `sleep 600` of Reconciler/toys was called at TIME and has not answered: see what it does
-");
+  → the hook `sleep` of Reconciler/toys was called at TIME and has not answered: see what it does
+",
+    );
     says(&project, "installation/schema", "\
 Installation/schema is Failed since TIME
 

@@ -12,12 +12,16 @@ use super::command::CommandHook;
 use super::connect::Dial;
 use super::http_hook::HttpHook;
 use super::machine::{CommandLine, Machine};
+use super::protocol;
 use super::spec::HookSpec;
 use super::this_machine::ThisMachine;
 use landform_api::duration;
 
 /// The longest answer that is read.
 pub(crate) const ANSWER_BYTES: usize = 4 << 20;
+
+/// At most this much of what a hook says about a failure is kept.
+const WORDS_BYTES: usize = 8 << 10;
 
 /// What the engine provides for calls.
 #[derive(Clone)]
@@ -65,6 +69,32 @@ pub(crate) enum CallError {
     /// Somebody is there, and the call failed.
     #[error("{0}")]
     Failed(String),
+    /// The same, and the hook printed or answered something that wasn't meant for those who may read the object.
+    #[error("{problem}")]
+    Refused {
+        /// What is shown.
+        problem: String,
+        /// What is kept in the hook's log, which takes a right of its own to read.
+        words: String,
+    },
+}
+
+impl CallError {
+    /// A call that failed: `complaint` is what the hook says to all, `words` is what else came from it.
+    pub(crate) fn refused(problem: String, complaint: Option<String>, words: &[u8]) -> Self {
+        let problem = match complaint {
+            Some(complaint) => format!("{problem}: {complaint}"),
+            None => problem,
+        };
+        let words = String::from_utf8_lossy(words);
+        match protocol::cut_at(words.trim(), WORDS_BYTES) {
+            "" => Self::Failed(problem),
+            words => Self::Refused {
+                problem,
+                words: words.to_owned(),
+            },
+        }
+    }
 }
 
 impl Hook {

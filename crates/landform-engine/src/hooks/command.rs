@@ -23,9 +23,7 @@ use super::protocol;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a group is looked at whose members were killed.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// At most this many lines of stderr are shown.
-const ERROR_LINES: usize = 5;
-/// So much of the end of stderr is kept.
+/// At most this much of the end of stderr is kept.
 const ERROR_BYTES: usize = 8 << 10;
 
 /// A program with its arguments.
@@ -112,7 +110,8 @@ impl CommandHook {
 
 impl fmt::Display for CommandHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.command.words.join(" "))
+        // Arguments may be secret, and errors are shown to more people than those who may read the Reconciler.
+        f.write_str(self.command.words.first().map_or("", String::as_str))
     }
 }
 
@@ -233,13 +232,7 @@ fn answer(ended: Ended) -> Result<Bytes, CallError> {
     if ended.status.success() {
         return Ok(ended.stdout.into());
     }
-    let text = String::from_utf8_lossy(&ended.stderr);
-    let lines: Vec<_> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let lines = lines[lines.len().saturating_sub(ERROR_LINES)..].join(" | ");
-    let colon = if lines.is_empty() { "" } else { ": " };
-    let text = format!("ended with {}{colon}{lines}", ended.status);
-    Err(CallError::Failed(protocol::cut(&text).to_owned()))
+    let problem = format!("ended with {}", ended.status);
+    let complaint = protocol::complaint_of(&ended.stdout);
+    Err(CallError::refused(problem, complaint, &ended.stderr))
 }

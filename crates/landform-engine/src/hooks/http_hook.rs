@@ -18,6 +18,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use super::call::{ANSWER_BYTES, CallError, too_long};
 use super::connect::{Connector, Dial};
 use super::protocol;
+use super::spec::shown_url;
 use crate::reconciler::chain;
 
 pub(crate) type HttpClient = Client<Connector, BoxBody<Bytes, Infallible>>;
@@ -30,7 +31,7 @@ pub(crate) struct HttpHook {
 
 impl HttpHook {
     pub(crate) fn new(url: &str, dial: Option<Dial>) -> Result<Self, String> {
-        let problem = |error: String| format!("hook.url {url:?}: {error}");
+        let problem = |error: String| format!("hook.url: {error}");
         let url: Uri = url
             .parse()
             .map_err(|error: http::uri::InvalidUri| problem(error.to_string()))?;
@@ -107,7 +108,7 @@ impl HttpHook {
 
 impl fmt::Display for HttpHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.url)
+        f.write_str(&shown_url(&self.url.to_string()))
     }
 }
 
@@ -143,10 +144,8 @@ fn failed(error: legacy::Error) -> CallError {
     }
 }
 
-/// A status other than success, with the beginning of what the hook says about it.
+/// A status other than success.
 fn refused(status: StatusCode, body: &Bytes) -> CallError {
-    let text = String::from_utf8_lossy(body);
-    let text = protocol::cut(text.trim());
-    let colon = if text.is_empty() { "" } else { ": " };
-    CallError::Failed(format!("answered {status}{colon}{text}"))
+    let complaint = protocol::complaint_of(body);
+    CallError::refused(format!("answered {status}"), complaint, body)
 }

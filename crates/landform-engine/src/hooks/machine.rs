@@ -41,6 +41,13 @@ pub trait Machine: Send + Sync + 'static {
     /// # Errors
     /// When some of it can't be killed.
     fn kill_marked<'a>(&'a self, call: &'a Mark) -> BoxFuture<'a, io::Result<()>>;
+
+    /// Keeps what the hook of a Reconciler printed or answered when a call failed, for those who may read logs. Says
+    /// whether there is a place for it.
+    fn keep(&self, reconciler: &str, text: &str) -> bool {
+        let _ = (reconciler, text);
+        false
+    }
 }
 
 /// What is started.

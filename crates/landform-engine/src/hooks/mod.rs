@@ -2,7 +2,7 @@
 //!
 //! In reading order: `spec.rs` and `definition.rs` are the kind; `protocol.rs` is what is said to a hook
 //! and what it answers; `references.rs`, `three_way.rs` and `decide.rs` are the pure decisions; `call.rs`
-//! with `http_hook.rs`, `connect.rs`, `command.rs`, `machine.rs`, `this_machine.rs` and `calls.rs` makes one call; `children.rs` reads and writes children;
+//! with `http_hook.rs`, `connect.rs`, `command.rs`, `machine.rs`, `this_machine.rs`, `calls.rs` and `kept.rs` makes one call; `children.rs` reads and writes children;
 //! `reconciler.rs` puts a run together; `controller.rs` with `claims.rs`, `kinds.rs`, `letting_go.rs` and `status.rs`
 //! follows the Reconcilers themselves. `docs/reconcilers.md` is for those who write hooks.
 
@@ -16,6 +16,7 @@ mod controller;
 pub(crate) mod decide;
 mod definition;
 mod http_hook;
+mod kept;
 mod kinds;
 mod letting_go;
 mod machine;
@@ -38,4 +39,5 @@ pub use machine::{CommandLine, Machine, ProcessGroup, Program, Signal};
 pub use reconciler::FINALIZER_PREFIX;
 pub use spec::{
     Condition, HookSpec, KindName, ReconcilerSpec, ReconcilerStatus, RefSpec, reconciler_kind,
+    shown_url,
 };

@@ -197,15 +197,32 @@ fn complaint_with_fields(fields: &Map<String, Value>) -> Result<Complaint, Strin
 }
 
 fn wrong(field: &str, expected: &str, found: &Value) -> String {
-    let found = found.to_string();
-    let shown: String = found.chars().take(40).collect();
-    let dots = if shown.len() < found.len() { "…" } else { "" };
-    format!("{field:?} must be {expected}, and is {shown}{dots}")
+    // The value itself may be secret.
+    let found = match found {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    format!("{field:?} must be {expected}, and is {found}")
+}
+
+/// The `error` of an answer that came with a failure: what the hook's author shows on purpose.
+pub(crate) fn complaint_of(bytes: &[u8]) -> Option<String> {
+    let answer = read(bytes).ok()?;
+    answer.error.map(|complaint| complaint.message)
 }
 
 /// The beginning of a text, cut between characters.
 pub(crate) fn cut(text: &str) -> &str {
-    let end = (0..=ERROR_BYTES.min(text.len()))
+    cut_at(text, ERROR_BYTES)
+}
+
+/// The beginning of a text, not longer than this.
+pub(crate) fn cut_at(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len()))
         .rev()
         .find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
@@ -313,16 +330,22 @@ mod tests {
             ),
             ("{} {}", "trailing characters"),
             ("[]", "not an object"),
-            ("{\"status\": 1}", "\"status\" must be an object, and is 1"),
+            (
+                "{\"status\": 1}",
+                "\"status\" must be an object, and is a number",
+            ),
             (
                 "{\"owned\": {}}",
-                "\"owned\" must be a list of objects, and is {}",
+                "\"owned\" must be a list of objects, and is an object",
             ),
             (
                 "{\"retriggerAfter\": -1}",
                 "\"retriggerAfter\" must be a time",
             ),
-            ("{\"retriggerAfter\": \"soon\"}", "and is \"soon\""),
+            (
+                "{\"retriggerAfter\": \"soon\"}",
+                "or a number of seconds, and is a text",
+            ),
             ("{\"done\": \"yes\"}", "\"done\" must be true or false"),
             ("{\"error\": 1}", "\"error\" must be a text or an object"),
             ("{\"error\": {}}", "\"error\" has no \"message\""),

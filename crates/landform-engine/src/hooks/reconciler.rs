@@ -21,11 +21,13 @@ use super::call::{CallError, Hook, Limits, Means};
 use super::children;
 use super::decide::{self, Child, OwnedKind, Owner, Scope};
 use super::kinds::{Kinds, Served};
+use super::machine::Machine;
 use super::permits::Permits;
 use super::protocol::{self, Answer};
 use super::references::{self, RefPath};
 use super::spec::ReconcilerSpec;
 use crate::acting::Actor;
+use crate::clock::write_time;
 use crate::context::Context;
 use crate::errors::ErrorPlace;
 use crate::reconciler::{Failure, Order, Outcome, PATIENCE, Reconciler, Ref, Related};
@@ -81,6 +83,8 @@ pub(crate) struct HookReconciler {
     owned: Vec<(GroupVersionKind, Served)>,
     refs: Vec<RefPath>,
     hook: Hook,
+    name: String,
+    machine: Arc<dyn Machine>,
     health: Arc<Health>,
     permits: Permits,
 }
@@ -100,6 +104,7 @@ impl HookReconciler {
     ) -> Result<Self, String> {
         let refs = references::compile(&spec)
             .map_err(|(path, error)| format!("the path {path:?} can't be read {error}"))?;
+        let machine = means.machine.clone();
         let hook = Hook::new(&spec.hook, means)?;
         let names = spec.owns.iter().map(super::spec::KindName::name);
         let owned = names.filter_map(|name| Some((name.clone(), kinds.get(&name)?.clone())));
@@ -111,6 +116,8 @@ impl HookReconciler {
             kinds,
             refs,
             hook,
+            name: name.to_owned(),
+            machine,
             health,
         })
     }
@@ -185,7 +192,11 @@ impl HookReconciler {
         let answer = match called {
             Ok(bytes) => {
                 self.health.note(None);
-                protocol::read(&bytes)
+                let answer = protocol::read(&bytes);
+                answer.map_err(|problem| {
+                    let words = String::from_utf8_lossy(&bytes);
+                    self.keep(context, problem, protocol::cut(&words))
+                })
             }
             Err(CallError::Cancelled) => return Err(Failure::Cancelled),
             Err(error @ CallError::Unreachable(_)) => {
@@ -196,10 +207,30 @@ impl HookReconciler {
                 self.health.note(None);
                 Err(error.to_string())
             }
+            Err(CallError::Refused { problem, words }) => {
+                self.health.note(None);
+                Err(self.keep(context, problem, &words))
+            }
         };
         answer.map_err(|problem| {
             Failure::Transient(format!("{} for {}: {problem}", self.hook, context.key()))
         })
+    }
+
+    /// Keeps what a hook said, and adds to the problem where that can be read.
+    fn keep(&self, context: &Context, problem: String, words: &str) -> String {
+        let words = words.trim();
+        if words.is_empty() {
+            return problem;
+        }
+        let time = write_time(context.now_ms());
+        let text: String = words.lines().map(|line| format!("  {line}\n")).collect();
+        let text = format!("{time} {}: {problem}\n{text}", context.key());
+        if !self.machine.keep(&self.name, &text) {
+            return problem;
+        }
+        let name = &self.name;
+        format!("{problem}; `landform logs reconciler/{name}` shows what it said")
     }
 
     /// Brings the children to what the answer says. Returns what can't be done.
@@ -228,7 +259,9 @@ impl HookReconciler {
             }
             match children::carry_out(&client, &self.kinds, action).await {
                 Ok(()) => {}
-                Err(Failure::Transient(problem)) => problems.push(problem),
+                Err(Failure::Transient(problem) | Failure::Refused(problem)) => {
+                    problems.push(problem);
+                }
                 Err(failure) => return Err(failure),
             }
         }
@@ -270,7 +303,7 @@ impl HookReconciler {
         let place = self.kinds.error_place();
         match context.replace_status(status, place).await {
             Ok(()) => Ok(None),
-            Err(Failure::Transient(problem)) => {
+            Err(Failure::Transient(problem) | Failure::Refused(problem)) => {
                 Ok(Some(format!("the status can't be written: {problem}")))
             }
             Err(failure) => Err(failure),

@@ -210,6 +210,18 @@ mod as_text {
     }
 }
 
+/// A hook's URL as messages name it: without user, path and query, which may hold a token.
+#[must_use]
+pub fn shown_url(url: &str) -> String {
+    let parsed: Option<http::Uri> = url.parse().ok();
+    let shown = parsed.and_then(|url| {
+        let port = url.port().map(|port| format!(":{port}"));
+        let (scheme, host) = (url.scheme_str()?, url.host()?);
+        Some(format!("{scheme}://{host}{}", port.unwrap_or_default()))
+    });
+    shown.unwrap_or_else(|| "URL".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

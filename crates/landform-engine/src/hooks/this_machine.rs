@@ -13,6 +13,7 @@ use rustix::process::{Pid, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 
 use super::calls::{self, Calls};
+use super::kept;
 use super::machine::{CommandLine, Machine, ProcessGroup, Program, Signal};
 
 /// This machine.
@@ -85,6 +86,17 @@ impl Machine for ThisMachine {
             exit: exit(child, group.released.clone()).boxed(),
             group: Box::new(group),
         })
+    }
+
+    fn keep(&self, reconciler: &str, text: &str) -> bool {
+        let Some(calls) = &self.calls else {
+            return false;
+        };
+        let kept = kept::keep(calls.root(), reconciler, text);
+        if let Err(error) = &kept {
+            tracing::warn!(%error, reconciler, "what a hook said about its failure can't be kept");
+        }
+        kept.is_ok()
     }
 
     fn kill_marked<'a>(&'a self, call: &'a Mark) -> BoxFuture<'a, io::Result<()>> {

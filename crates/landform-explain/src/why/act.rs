@@ -22,7 +22,7 @@ pub(super) struct Advice {
 pub(super) struct Hook {
     /// The name of its Reconciler.
     pub(super) reconciler: String,
-    /// What is called: a URL, or a command in backticks.
+    /// What is called: where a URL leads, or a program in backticks.
     pub(super) called: String,
     pub(super) timeout: String,
     pub(super) grace: String,
@@ -33,12 +33,9 @@ impl Hook {
     pub(super) fn of(reconciler: &Value) -> Self {
         let hook = &reconciler["spec"]["hook"];
         let called = match hook["url"].as_str() {
-            Some(url) => url.to_owned(),
-            None => {
-                let words = hook["command"].as_array().into_iter().flatten();
-                let words: Vec<&str> = words.filter_map(Value::as_str).collect();
-                format!("`{}`", words.join(" "))
-            }
+            Some(url) => landform_engine::hooks::shown_url(url),
+            // Arguments may be secret.
+            None => format!("`{}`", hook["command"][0].as_str().unwrap_or_default()),
         };
         let time = |value: &Value, default: &str| text(value).unwrap_or(default.to_owned());
         Self {
@@ -151,6 +148,14 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
             Some(file) => person(format!("{unblock} ({named} is in the file {file})")),
             None => person(unblock.clone()),
         },
+        Sort::Ignored { annotation } => {
+            let own = ObjectRef::of(object);
+            let option = namespace_option(object);
+            let (kind, name) = (own.kind.to_lowercase(), &own.name);
+            person(format!(
+                "remove the annotation; Landform goes on by itself then: kubectl annotate {kind} {name}{option} {annotation}-"
+            ))
+        }
         Sort::Finalizer { name, responsible } => Advice {
             rank: Rank::Person,
             who: Who::Controller,

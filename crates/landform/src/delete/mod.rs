@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get, plain, send};
 use crate::confirm::confirmed;
+use crate::output::harmless::one_line;
 use crate::output::live::Live;
 use crate::{AnyError, exit, say};
 
@@ -237,7 +238,7 @@ async fn wait(
             .unwrap_or_default();
         if message != said {
             live.clear();
-            say(&format!("… {message}\n"))?;
+            say(&format!("… {}\n", one_line(message)))?;
             message.clone_into(&mut said);
         }
         live.show(&format!("{} goes", place.short()));

@@ -1,4 +1,4 @@
-//! `landform logs`: what processes and commands of deploy items have written.
+//! `landform logs`: what processes and commands of deploy items have written, and what hooks said when a call failed.
 //!
 //! `view.rs` is the server's side: logs are read through the API. This file finds the items that an object stands
 //! for, and shows and follows their logs.
@@ -21,23 +21,26 @@ use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::output::ColorArgs;
 use crate::output::color::{Paint, Tone};
-use crate::output::harmless::harmless;
-use crate::{AnyError, exit, say_raw};
+use crate::output::harmless::one_line;
+use crate::{AnyError, exit, say_output};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/logs";
+/// Stands in the place of a namespace for the logs of Reconcilers. No namespace has a dot in its name.
+const HOOKS: &str = "reconcilers.landform.dev";
 /// How often a log is looked at that is followed.
 const REFRESH: Duration = Duration::from_millis(250);
 
 const EXAMPLES: &str = "Examples:
   landform logs di/db-abc12 --tail=20     the last lines of one deploy item
   landform logs inst/shop -f              all processes and commands of an installation, as they write
-  landform logs inst/shop --previous      what the processes before the present ones have written";
+  landform logs inst/shop --previous      what the processes before the present ones have written
+  landform logs reconciler/toys           what a hook printed or answered when a call of it failed";
 
 /// Arguments of `landform logs`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LogsArgs {
-    /// KIND/NAME: a deploy item, or what owns some: an installation, an execution, an operator version.
+    /// KIND/NAME: a deploy item, or what owns some: an installation, an execution, an operator version; or a Reconciler.
     #[arg(value_name = "KIND/NAME", required = true)]
     object: Vec<String>,
     /// Shows what is written from now on, too, until Ctrl-C.
@@ -94,7 +97,7 @@ async fn logs(args: LogsArgs) -> Result<ExitCode, AnyError> {
                     silent += 1;
                     // Of several items some write nothing, and that is nothing to tell.
                     if problems.insert(problem.clone()) && !several {
-                        eprintln!("{}", harmless(&problem));
+                        eprintln!("{}", one_line(&problem));
                     }
                 }
             }
@@ -103,7 +106,7 @@ async fn logs(args: LogsArgs) -> Result<ExitCode, AnyError> {
             if silent == items.len() {
                 if several {
                     for problem in &problems {
-                        eprintln!("{}", harmless(problem));
+                        eprintln!("{}", one_line(problem));
                     }
                 }
                 return Ok(exit::FAILED);
@@ -143,7 +146,7 @@ async fn rest(
             }
         };
         let text = part["text"].as_str().unwrap_or_default();
-        if !text.is_empty() && !say_raw(&prefixed(text, prefix))? {
+        if !text.is_empty() && !say_output(&prefixed(text, prefix))? {
             return Ok(Rest::Closed);
         }
         let offset = part["offset"].as_u64().unwrap_or_default();
@@ -172,6 +175,9 @@ async fn elsewhere(
     problem: String,
     previous: bool,
 ) -> Result<Rest, AnyError> {
+    if namespace == HOOKS {
+        return Ok(Rest::None(problem));
+    }
     let item = get(client, &item_path(namespace, name)).await?;
     let item = item.unwrap_or_default();
     let file = item["status"]["providerStatus"]["log"].as_str();
@@ -186,7 +192,7 @@ async fn elsewhere(
     };
     match std::fs::read(file) {
         Ok(bytes) => {
-            say_raw(&String::from_utf8_lossy(&bytes))?;
+            say_output(&String::from_utf8_lossy(&bytes))?;
             Ok(Rest::Read(bytes.len() as u64))
         }
         Err(_) => Ok(Rest::None(format!(
@@ -209,6 +215,9 @@ async fn items_of(client: &Client, place: &Place) -> Result<BTreeSet<(String, St
     let Some(object) = get(client, &place.path()).await? else {
         return Err(place.missing().into());
     };
+    if place.kind.kind == "Reconciler" {
+        return Ok(BTreeSet::from([(HOOKS.to_owned(), place.name.clone())]));
+    }
     if place.kind.kind == "DeployItem" {
         return Ok(BTreeSet::from([(
             place.namespace.clone(),

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use kube::Client;
 use landform_apiserver::error::{ApiError, Reason};
 use landform_apiserver::{Query, View};
-use landform_deployers::logs::{Logs, Question};
+use landform_deployers::logs::{Logs, Part, Question};
 use serde_json::{Value, json};
 
 /// The view; mounted as `logs`.
@@ -31,6 +31,9 @@ impl LogsView {
         name: &str,
         question: Question,
     ) -> Result<Value, ApiError> {
+        if namespace == super::HOOKS {
+            return self.of_hook(name, question).await;
+        }
         let path = super::item_path(namespace, name);
         let item = crate::client::get(&self.client, &path).await;
         let internal = |error: &dyn std::fmt::Display| ApiError::internal(error.to_string());
@@ -50,15 +53,51 @@ impl LogsView {
         let read = read.map_err(|error| internal(&error))?;
         let Some(part) = read.map_err(|error| internal(&error))? else {
             let kind = item["spec"]["type"].as_str().unwrap_or_default();
-            return Err(absent(format!(
-                "DeployItem {name} has no log here: items of type {kind} write none, or nothing was written yet"
-            )));
+            return Err(absent(no_log(name, kind, question.previous)));
         };
-        Ok(json!({
-            "apiVersion": "landform.dev/v1alpha1", "kind": "Log",
-            "text": part.text, "offset": part.offset, "more": part.more,
-        }))
+        Ok(shown(&part))
     }
+
+    /// What the hook of a Reconciler said when calls failed.
+    async fn of_hook(&self, name: &str, question: Question) -> Result<Value, ApiError> {
+        let (logs, reconciler) = (self.logs.clone(), name.to_owned());
+        let read = tokio::task::spawn_blocking(move || logs.of_hook(&reconciler, question)).await;
+        let internal = |error: &dyn std::fmt::Display| ApiError::internal(error.to_string());
+        let read = read.map_err(|error| internal(&error))?;
+        let part = read.map_err(|error| internal(&error))?.ok_or_else(|| {
+            let message = format!(
+                "no call of the hook of Reconciler {name} has failed with words of the hook, as far as this server keeps them"
+            );
+            ApiError::new(Reason::NotFound, message)
+        })?;
+        Ok(shown(&part))
+    }
+}
+
+fn shown(part: &Part) -> Value {
+    json!({
+        "apiVersion": "landform.dev/v1alpha1", "kind": "Log",
+        "text": part.text, "offset": part.offset, "more": part.more,
+    })
+}
+
+/// Why an item has no log.
+fn no_log(name: &str, kind: &str, previous: bool) -> String {
+    let why = match (kind, previous) {
+        ("landform.dev/process" | "landform.dev/command", true) => {
+            "has no log of an earlier run".to_owned()
+        }
+        ("landform.dev/process", false) => {
+            "has no log here: its process has written nothing yet".to_owned()
+        }
+        ("landform.dev/command", false) => {
+            "has no log here yet: the output of a command is kept when its run has ended".to_owned()
+        }
+        (kind, _) => format!(
+            "has no log: only items of the types landform.dev/process and landform.dev/command run programs here, and this one is of type {kind}"
+        ),
+    };
+    format!("DeployItem {name} {why}")
 }
 
 impl View for LogsView {

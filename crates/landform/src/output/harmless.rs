@@ -2,10 +2,15 @@
 //!
 //! Names, messages and values come from whoever may write objects. Of control characters only line ends, tabs and the
 //! colours that Landform itself uses reach the terminal; others are shown as `\u{1b}`. Characters that turn the direction of
-//! writing round are shown as well.
+//! writing round are shown as well. A text of others that is part of an answer is shown in one line, without colours of its
+//! own: else it could look like lines that Landform wrote.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// A text that does nothing to a terminal but show itself.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
@@ -31,6 +36,61 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// A text of others as part of a line: its line ends are shown, not done, and it has no colours.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_harmful(c) || c == '\n') {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.trim_end_matches('\n').chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            c if is_harmful(c) => {
+                let _ = write!(shown, "{}", c.escape_unicode());
+            }
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// An answer of the server whose texts are all [in one line](one_line), to be laid out for people.
+pub(crate) fn one_lined<T: Serialize + DeserializeOwned>(answer: &T) -> serde_json::Result<T> {
+    let mut value = serde_json::to_value(answer)?;
+    flatten(&mut value);
+    serde_json::from_value(value)
+}
+
+/// Values are as deep as the server's budget allows at most.
+fn flatten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(shown) = one_line(text) {
+                *text = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(flatten),
+        Value::Object(fields) => {
+            let harmful = fields
+                .keys()
+                .any(|key| matches!(one_line(key), Cow::Owned(_)));
+            fields.values_mut().for_each(flatten);
+            if harmful {
+                let all = std::mem::take(fields).into_iter();
+                *fields = all
+                    .map(|(key, value)| (one_line(&key).into_owned(), value))
+                    .collect();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A text of which all but the first line is indented, so that none of its lines looks like one of ours.
+pub(crate) fn indented_rest(text: &str) -> String {
+    harmless(text).replace('\n', "\n    ")
+}
+
 fn is_harmful(c: char) -> bool {
     let turns =
         matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
@@ -50,6 +110,21 @@ fn colour_length(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_others_stay_in_their_line() {
+        for (text, expected) in [
+            ("plain é ✓", "plain é ✓"),
+            ("a\nb\r\n", "a\\nb\\u{d}"),
+            ("\x1b[31mred", "\\u{1b}[31mred"),
+        ] {
+            assert_eq!(one_line(text), expected);
+        }
+        let answer = serde_json::json!({"a\n": ["b\nc", {"d": "e\x1b"}], "f": 1});
+        let expected = serde_json::json!({"a": ["b\\nc", {"d": "e\\u{1b}"}], "f": 1});
+        assert_eq!(one_lined(&answer).unwrap(), expected);
+        assert_eq!(indented_rest("a\nb"), "a\n    b");
+    }
 
     #[test]
     fn only_colours_reach_the_terminal() {

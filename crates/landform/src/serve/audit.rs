@@ -11,6 +11,8 @@ use crate::AnyError;
 /// The file below the data directory.
 const FILE: &str = "audit/audit.log";
 const MIB: u64 = 1024 * 1024;
+const SIZE_MIB: u64 = 20;
+const FILES: u16 = 5;
 
 /// What is written down of requests, and where.
 #[derive(Args)]
@@ -22,10 +24,10 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
     /// A file of the audit log that would become larger than this many MiB is closed, and a new one begun.
-    #[arg(long, value_name = "MIB", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "MIB", default_value_t = SIZE_MIB, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     audit_log_size: u64,
     /// At most this many files of the audit log are kept.
-    #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = FILES, value_parser = clap::value_parser!(u16).range(1..=1000))]
     audit_log_files: u16,
     /// Log what Landform's own controllers do, too.
     #[arg(long)]
@@ -44,6 +46,17 @@ enum Level {
 }
 
 impl AuditArgs {
+    /// What `landform serve` does without options.
+    pub(crate) fn usual() -> Self {
+        Self {
+            audit_level: Level::Metadata,
+            audit_log: None,
+            audit_log_size: SIZE_MIB,
+            audit_log_files: FILES,
+            audit_own: false,
+        }
+    }
+
     /// Opens the log, if there is to be one.
     pub(super) fn open(&self, data_dir: &Path) -> Result<Option<AuditLog>, AnyError> {
         let level = match self.audit_level {

@@ -7,12 +7,11 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use landform_apiserver::{ApiServer, Identity, PeerAddress};
-use rustls::RootCertStore;
-use rustls::ServerConfig;
+use landform_apiserver::{ApiServer, AuditLog, Identity, PeerAddress};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
+use rustls::{CertificateError, RootCertStore, ServerConfig};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -26,6 +25,8 @@ use crate::AnyError;
 
 /// The most requests (watches too) that may be open on one HTTP/2 connection.
 const STREAMS: u32 = 2_000;
+/// So much of an answer is made before the client takes it, for each request: a client with many of them may never do.
+const SEND_BUFFER: usize = 64 * 1024;
 /// A client that connects must speak TLS within this time.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// A connection that is told to end gets this long to finish what is under way.
@@ -42,10 +43,11 @@ impl Listening {
         listener: TcpListener,
         server: ApiServer,
         pki: &Pki,
+        audit: Option<AuditLog>,
     ) -> Result<Self, AnyError> {
         let acceptor = TlsAcceptor::from(Arc::new(tls_config(pki)?));
         let (stop, stopping) = watch::channel(false);
-        let accepting = tokio::spawn(accept(listener, acceptor, server, stopping));
+        let accepting = tokio::spawn(accept(listener, acceptor, server, audit, stopping));
         Ok(Self { stop, accepting })
     }
 
@@ -67,6 +69,7 @@ async fn accept(
     listener: TcpListener,
     acceptor: TlsAcceptor,
     server: ApiServer,
+    audit: Option<AuditLog>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let gate = Gate::new();
@@ -88,11 +91,12 @@ async fn accept(
             continue;
         };
         let (acceptor, server, stopping) = (acceptor.clone(), server.clone(), stopping.clone());
+        let audit = audit.clone();
         tokio::spawn(async move {
             let leave = pass.leave.clone();
             tokio::select! {
                 () = leave.cancelled() => tracing::debug!("a connection made room for others"),
-                ended = connection(stream, acceptor, server, pass, stopping) => {
+                ended = connection(stream, acceptor, server, audit, pass, stopping) => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "a connection ended");
                     }
@@ -106,12 +110,19 @@ async fn connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,
     server: ApiServer,
+    audit: Option<AuditLog>,
     pass: Pass,
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), AnyError> {
     stream.set_nodelay(true)?;
     let peer = PeerAddress(stream.peer_addr()?);
-    let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
+    let shaken = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await?;
+    if let (Some(audit), Err(error)) = (&audit, &shaken)
+        && let Some(problem) = certificate_problem(error)
+    {
+        audit.handshake_refused(peer, problem);
+    }
+    let stream = shaken?;
     let (_, session) = stream.get_ref();
     let certified: Option<Arc<Identity>> = session
         .peer_certificates()
@@ -158,6 +169,27 @@ async fn connection(
     }
 }
 
+/// What is wrong with the certificate of a client whose handshake failed, if it failed for that.
+fn certificate_problem(error: &std::io::Error) -> Option<&'static str> {
+    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let rustls::Error::InvalidCertificate(problem) = error else {
+        return None;
+    };
+    Some(match problem {
+        CertificateError::UnknownIssuer => "UnknownIssuer",
+        CertificateError::BadSignature => "BadSignature",
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "Expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "NotValidYet"
+        }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "InvalidPurpose"
+        }
+        CertificateError::BadEncoding => "BadEncoding",
+        _ => "Invalid",
+    })
+}
+
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stop| *stop).await;
 }
@@ -178,7 +210,7 @@ fn protocols() -> auto::Builder<TokioExecutor> {
         .adaptive_window(false)
         .initial_stream_window_size(1024 * 1024)
         .initial_connection_window_size(4 * 1024 * 1024)
-        .max_send_buf_size(1024 * 1024)
+        .max_send_buf_size(SEND_BUFFER)
         .keep_alive_interval(Some(Duration::from_secs(30)))
         .keep_alive_timeout(Duration::from_secs(20));
     builder
@@ -213,6 +245,80 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
     use super::*;
+
+    /// A client with this certificate and key, for a server with those.
+    fn connector(server: &Pki, client: &Pki) -> tokio_rustls::TlsConnector {
+        let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate(&server.ca_certificate)).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let chain = vec![certificate(&client.admin.certificate)];
+        let key = PrivateKeyDer::from_pem_slice(client.admin.key.as_bytes()).unwrap();
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key)
+            .unwrap();
+        Arc::new(config).into()
+    }
+
+    #[tokio::test]
+    async fn a_client_whose_certificate_is_not_trusted_has_a_line_in_the_audit_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let pki = |name: &str| {
+            let local = std::net::IpAddr::from([127, 0, 0, 1]);
+            super::super::pki::load_or_make(&directory.path().join(name), local).unwrap()
+        };
+        let (own, stranger) = (pki("own"), pki("stranger"));
+        let file = directory.path().join("audit.log");
+        let audit = AuditLog::open(landform_apiserver::AuditOptions {
+            file: file.clone(),
+            level: landform_apiserver::AuditLevel::Metadata,
+            own: false,
+            file_bytes_max: 1 << 20,
+            files_max: 2,
+        })
+        .unwrap();
+        let store = Arc::new(landform_store::memory::MemoryStore::new());
+        let server = ApiServer::start(store, landform_apiserver::Config::default())
+            .await
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let listening = Listening::start(listener, server, &own, Some(audit.clone())).unwrap();
+        let attempts = 30;
+        for client in std::iter::once(&own).chain(std::iter::repeat_n(&stranger, attempts)) {
+            let stream = TcpStream::connect(address).await.unwrap();
+            let name = "localhost".try_into().unwrap();
+            let shaken = connector(&own, client).connect(name, stream).await;
+            // With TLS 1.3 a client learns of it when it reads; only then the server has seen the certificate.
+            let mut answer = Vec::new();
+            if let Ok(mut stream) = shaken {
+                let _ = stream.write_all(b"GET /livez HTTP/1.0\r\n\r\n").await;
+                let _ = stream.read_to_end(&mut answer).await;
+            }
+            let trusted = std::ptr::eq(client, &own);
+            assert_eq!(answer.ends_with(b"ok"), trusted);
+        }
+        listening.finish(Duration::from_secs(5)).await;
+        audit.flush(Duration::from_secs(10));
+        let text = std::fs::read_to_string(file).unwrap();
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines[0]["verb"], "handshake", "{text}");
+        assert_eq!(lines[0]["responseStatus"]["code"], 401);
+        assert_eq!(lines[0]["sourceIPs"][0], "127.0.0.1");
+        let annotations = &lines[0]["annotations"];
+        // The stranger's authority has the same name, and another key.
+        assert_eq!(annotations["landform.dev/certificate"], "BadSignature");
+        // The rest is counted.
+        assert_eq!(lines.len(), 21, "{text}");
+        assert_eq!(lines[20]["kind"], "AuditGap");
+        assert_eq!(lines[20]["missing"], attempts - 20);
+    }
 
     async fn ask(client: &mut DuplexStream) -> String {
         let request = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";

@@ -23,7 +23,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::audit::AuditArgs;
+pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::bind::{bind, bind_asked};
 pub(crate) use self::running::{Options, Running};
 use crate::logging::{self, LogFormat};

@@ -103,7 +103,8 @@ impl Running {
         };
         let house = tokio::spawn(server.clone().keep_house());
         let collector = tokio::spawn(collector(&server).run());
-        let listening = listener::Listening::start(options.listener, server.clone(), &pki)?;
+        let listening =
+            listener::Listening::start(options.listener, server.clone(), &pki, audit.clone())?;
         Ok(Self {
             address,
             kubeconfig,

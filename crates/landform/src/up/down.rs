@@ -72,7 +72,7 @@ async fn down(args: &DownArgs, home: &Home, timeout: Duration) -> Result<ExitCod
     let (client, own) = match running_server(home).await {
         Some(client) => (client, None),
         None => {
-            let running = start(home, None).await?;
+            let running = start(home, None, None).await?;
             (running.client(), Some(running))
         }
     };

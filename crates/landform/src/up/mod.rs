@@ -40,7 +40,7 @@ use self::screen::Screen;
 use self::sight::{Sight, Tone};
 use self::state::{State, line, span};
 use crate::client::{get, plain};
-use crate::serve::{Options, Running, StoreKind};
+use crate::serve::{AuditArgs, Options, Running, StoreKind};
 use crate::{AnyError, engine, logging};
 
 /// How often a live tree is drawn while something happens.
@@ -66,6 +66,9 @@ pub(crate) struct UpArgs {
     /// The address of the API [default: the one of the last time, else 127.0.0.1:7443, else a free port].
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    /// Writes an audit log, as `landform serve` does: audit/audit.log where everything is kept.
+    #[arg(long)]
+    audit: bool,
 }
 
 pub(crate) fn run(args: UpArgs) -> Result<ExitCode, AnyError> {
@@ -90,7 +93,8 @@ async fn up(args: &UpArgs, home: &Home, timeout: Option<Duration>) -> Result<Exi
     let begun = Instant::now();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let running = start(home, args.listen).await?;
+    let audit = args.audit.then(AuditArgs::usual);
+    let running = start(home, args.listen, audit).await?;
     let client = running.client();
     let name = declare(&client, home).await?;
     let mut shown = Shown::new(home, &name, begun);
@@ -164,7 +168,11 @@ enum End {
 }
 
 /// Starts the server on the project's own data.
-async fn start(home: &Home, listen: Option<SocketAddr>) -> Result<Running, AnyError> {
+async fn start(
+    home: &Home,
+    listen: Option<SocketAddr>,
+    audit: Option<AuditArgs>,
+) -> Result<Running, AnyError> {
     let root = Some(home.directory.clone());
     Running::start(Options {
         data_dir: home.data_dir.clone(),
@@ -172,8 +180,7 @@ async fn start(home: &Home, listen: Option<SocketAddr>) -> Result<Running, AnyEr
         store: StoreKind::Embedded,
         controllers: Some(engine::ControllerArgs::for_project(root)),
         listener: home.listener(listen).await?,
-        // What happens here is done by whoever runs `landform up`.
-        audit: None,
+        audit,
         store_quota: None,
     })
     .await

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use super::frame::Look;
-use crate::output::harmless::harmless;
+use crate::output::harmless::indented_rest;
 use crate::output::live::{height, width};
 
 /// Where `landform up` writes: a terminal with a live part, or plain lines.
@@ -40,7 +40,7 @@ impl Screen {
 
     /// Writes a line that stays. The live part moves below it with the next drawing.
     pub(crate) fn say(&mut self, line: &str) {
-        let text = format!("{}{}\n", self.clear(), harmless(line));
+        let text = format!("{}{}\n", self.clear(), indented_rest(line));
         write(&text);
     }
 
@@ -51,7 +51,7 @@ impl Screen {
         }
         let mut text = self.clear();
         for line in lines {
-            text.push_str(&harmless(line));
+            text.push_str(&indented_rest(line));
             text.push('\n');
         }
         self.drawn = lines.len();

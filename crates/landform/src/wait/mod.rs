@@ -21,7 +21,7 @@ use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::output::ColorArgs;
 use crate::output::color::Paint;
-use crate::output::harmless::harmless;
+use crate::output::harmless::one_line;
 use crate::output::live::Live;
 use crate::{AnyError, exit, say};
 use goal::{Goal, Standing};
@@ -103,10 +103,14 @@ async fn wait(args: WaitArgs) -> Result<ExitCode, AnyError> {
     let mut failed = false;
     for (place, ended) in places.iter().zip(ended) {
         match ended {
-            Ok(how) => say(&format!("{} {}\n", place.short(), paint.phase(&how)))?,
+            Ok(how) => say(&format!(
+                "{} {}\n",
+                place.short(),
+                paint.phase(&one_line(&how))
+            ))?,
             Err(error) => {
                 failed = true;
-                eprintln!("error: {}", harmless(&error.to_string()));
+                eprintln!("error: {}", one_line(&error.to_string()));
             }
         }
     }

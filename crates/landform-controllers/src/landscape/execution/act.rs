@@ -35,7 +35,9 @@ impl<'a> Act<'a> {
 
     pub(super) async fn carry_out(mut self, decision: Decision) -> Result<Outcome, Failure> {
         for action in decision.actions {
-            self.act(action).await?;
+            if let Err(failure) = self.act(action).await {
+                return Err(self.refused(failure).await);
+            }
         }
         self.tell(decision.phase, decision.problem);
         let namespace = self.world.objects.namespace().to_owned();
@@ -53,10 +55,33 @@ impl<'a> Act<'a> {
         });
         self.status.waiting_on = waiting_on;
         self.context.write_status(&self.status).await?;
+        self.world.execution.status = self.status.clone();
         for action in decision.afterwards {
-            self.act(action).await?;
+            if let Err(failure) = self.act(action).await {
+                return Err(self.refused(failure).await);
+            }
         }
         Ok(first.map_or(Outcome::Done, Outcome::Wait))
+    }
+
+    /// Notes a write that the API refused, such as that of an item for which a quota has no room. What else the run
+    /// found is not written: the next one begins where this one did.
+    async fn refused(&self, failure: Failure) -> Failure {
+        let Failure::Refused(message) = &failure else {
+            return failure;
+        };
+        let trouble = Trouble::refused("ReconcileDeployItems", message);
+        let mut status = self.world.execution.status.clone();
+        let now = write_time(self.context.now_ms());
+        if set_error(&mut status.last_error, &trouble, &now) {
+            let warning = EventType::Warning;
+            self.context
+                .event(warning, &trouble.reason, &trouble.message);
+            if let Err(failure) = self.context.write_status(&status).await {
+                return failure;
+            }
+        }
+        failure
     }
 
     fn tell(&mut self, phase: Option<ExecutionPhase>, problem: Option<Problem>) {

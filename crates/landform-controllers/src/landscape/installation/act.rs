@@ -93,6 +93,9 @@ impl<'a> Act<'a> {
         for action in &decision.actions {
             match self.act(world, action).await {
                 Ok(()) => {}
+                Err(Stop::Failure(Failure::Refused(message))) => {
+                    return self.stop(&Trouble::refused("Reconcile", message)).await;
+                }
                 Err(Stop::Failure(failure)) => return Err(failure),
                 Err(Stop::Trouble(trouble)) => return self.stop(&trouble).await,
                 Err(Stop::Wait(on)) => {
@@ -108,6 +111,9 @@ impl<'a> Act<'a> {
         for action in &decision.afterwards {
             match self.act(world, action).await {
                 Ok(()) => {}
+                Err(Stop::Failure(Failure::Refused(message))) => {
+                    return self.stop(&Trouble::refused("Reconcile", message)).await;
+                }
                 Err(Stop::Failure(failure)) => return Err(failure),
                 Err(Stop::Trouble(trouble)) => return self.stop(&trouble).await,
                 Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),

@@ -153,8 +153,8 @@ pub(super) async fn denied(
     }
     for found in context.refs() {
         let kind = &found.reference.kind;
+        // Whether it exists is nothing that somebody without the right may learn.
         if kind.group.is_empty()
-            && found.object.is_some()
             && let Some(missing) = context.missing([found.right()]).await?
         {
             let key = (kind.kind.clone(), found.reference.name.clone());
@@ -316,23 +316,23 @@ impl Importer<'_> {
         let mut object = self.name_of(kind, &reference.name);
         if elsewhere {
             object.namespace.clone_from(&reference.namespace);
-            object.name = format!(
-                "{} (only the installation's own namespace is allowed)",
-                object.name
-            );
-        } else if let Some(denied) = denied {
-            object.name = format!("{} ({denied}; then reconcile)", object.name);
-        } else if found.is_some() && value.is_none() {
-            object.name = format!("{} (it has no key {:?})", object.name, reference.key);
         }
-        let import = match &value {
-            Some(value) => Import {
-                name: name.to_owned(),
-                object,
-                recorded: None,
-                present: Present::Satisfied(content::hash(value)),
-            },
-            None => missing(name, object),
+        let present = match (&value, denied) {
+            (Some(value), _) => Present::Satisfied(content::hash(value)),
+            (None, _) if elsewhere => Present::Unusable(
+                "only objects of the installation's own namespace can be imported".to_owned(),
+            ),
+            (None, Some(denied)) => Present::Unusable(format!("{denied}; then reconcile")),
+            (None, None) if found.is_some() => {
+                Present::Unusable(format!("it has no key {:?}", reference.key))
+            }
+            (None, None) => Present::Missing,
+        };
+        let import = Import {
+            name: name.to_owned(),
+            object,
+            recorded: None,
+            present,
         };
         finish(status, import, None, recorded, value)
     }
@@ -396,7 +396,7 @@ fn missing(name: &str, object: ObjectName) -> Import {
 fn generation_of(import: &Import) -> String {
     match &import.present {
         Present::Satisfied(generation) => generation.clone(),
-        Present::Missing | Present::NotProvided { .. } => String::new(),
+        Present::Missing | Present::Unusable(_) | Present::NotProvided { .. } => String::new(),
     }
 }
 

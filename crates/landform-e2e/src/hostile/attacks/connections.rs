@@ -39,6 +39,13 @@ pub(super) fn table() -> Vec<Attack> {
             ..PLAIN
         },
         Attack {
+            name: "bodies that almost end",
+            sends: "250 requests that send 2.9 MB of a body but its last bytes, and wait",
+            run: almost_whole_bodies,
+            answers: &[0, 400, 408, 429],
+            ..PLAIN
+        },
+        Attack {
             name: "unread watches",
             sends: "70 watches of 54 MB that are never read",
             prepare: fill,
@@ -139,27 +146,46 @@ fn idle_connections(stage: &Stage, seen: &mut Seen) -> Outcome {
 }
 
 fn endless_bodies(stage: &Stage, seen: &mut Seen) -> Outcome {
+    let whos = [&stage.tenant, &stage.powerless];
+    held_bodies(
+        stage.count(800, 200),
+        &whos,
+        100_000,
+        br#"{"a":"bcd""#,
+        seen,
+    )
+}
+
+fn almost_whole_bodies(stage: &Stage, seen: &mut Seen) -> Outcome {
+    let length = 2_900_000;
+    let part = format!("{{\"a\": \"{}", "b".repeat(length - 20));
+    let count = stage.count(250, 150);
+    held_bodies(count, &[&stage.tenant], length, part.as_bytes(), seen)
+}
+
+/// Begins requests whose bodies are announced longer than what is sent, and holds them.
+fn held_bodies(
+    count: usize,
+    whos: &[&crate::hostile::wire::Access],
+    announced: usize,
+    part: &[u8],
+    seen: &mut Seen,
+) -> Outcome {
     let path = format!("{CORE}/configmaps");
-    let json = [("content-type", "application/json")];
+    let one = format!("{path}/kept");
     let mut open = Vec::new();
-    let begin = |who: &crate::hostile::wire::Access, method, path: &str| -> std::io::Result<_> {
-        let mut connection = who.connect()?;
+    for number in 0..count {
+        let (method, path) = [("GET", &path), ("POST", &path), ("PATCH", &one)][number % 3];
         let request = Request {
             method,
             path,
-            headers: &json,
+            headers: &[("content-type", "application/json")],
             body: b"",
         };
-        connection.begin(&request, 100_000, br#"{"a":"bcd""#)?;
-        Ok(connection)
-    };
-    for number in 0..stage.count(800, 200) {
-        let who = [&stage.tenant, &stage.powerless][number % 2];
-        let begun = match number % 3 {
-            0 => begin(who, "GET", &path),
-            1 => begin(who, "POST", &path),
-            _ => begin(who, "PATCH", &format!("{path}/kept")),
-        };
+        let begun = whos[number % whos.len()].connect().and_then(|mut open| {
+            open.begin(&request, announced, part)?;
+            Ok(open)
+        });
         match begun {
             Ok(connection) => open.push(connection),
             Err(error) => seen.answer(&Err(error)),
@@ -170,7 +196,7 @@ fn endless_bodies(stage: &Stage, seen: &mut Seen) -> Outcome {
 }
 
 /// Puts many config maps there.
-fn fill(stage: &Stage) -> Outcome {
+pub(super) fn fill(stage: &Stage) -> Outcome {
     let value = "v".repeat(270_000);
     let mut seen = Seen::default();
     let each = stage.count(50, 12);

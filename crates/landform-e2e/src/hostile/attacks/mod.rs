@@ -3,6 +3,7 @@
 mod callers;
 mod connections;
 mod room;
+mod streams;
 mod values;
 
 use std::collections::BTreeMap;
@@ -115,6 +116,7 @@ pub(super) fn table() -> Vec<Attack> {
     let parts = [
         values::table(),
         connections::table(),
+        streams::table(),
         room::table(),
         callers::table(),
     ];

@@ -80,7 +80,7 @@ async fn r5_r9_a_change_by_others_ends_the_program_and_another_run_follows() {
 }
 
 #[tokio::test]
-async fn a_program_that_fails_is_an_error_with_its_last_words() {
+async fn a_program_that_fails_is_an_error_without_its_words() {
     let mut stage = Stage::new().await;
     let hook = json!({"command": ["sh", "-c", "echo no license >&2; exit 7"]});
     stage.reconciler("toys", spec(hook, json!({}))).await;
@@ -88,8 +88,7 @@ async fn a_program_that_fails_is_an_error_with_its_last_words() {
     let error = stage.failure_of("a").await;
     assert_eq!(
         error,
-        "hook `sh -c echo no license >&2; exit 7` for Toy.toys.landform.dev default/a: ended with exit \
-         status: 7: no license"
+        "hook `sh` for Toy.toys.landform.dev default/a: ended with exit status: 7"
     );
 }
 

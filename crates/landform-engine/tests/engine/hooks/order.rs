@@ -104,7 +104,7 @@ async fn a_hook_that_takes_too_long_is_an_error_that_names_it() {
     let error = stage.failure_of("a").await;
     let expected = format!(
         "hook {} for Toy.toys.landform.dev default/a: has not answered after 50ms",
-        hook.url()
+        landform_engine::hooks::shown_url(&hook.url())
     );
     assert_eq!(error, expected);
     call.closed().await;

@@ -10,7 +10,7 @@ use landform_engine::CONDITION_RECONCILED;
 use serde_json::{Value, json};
 
 use self::kinds::by_kind;
-use self::views::{by_cycle, by_deletion, by_engine, by_unknown_owners, is_cyclic};
+use self::views::{by_cycle, by_deletion, by_engine, by_ignore, by_unknown_owners, is_cyclic};
 use super::{State, Trouble};
 use crate::object::ObjectRef;
 
@@ -71,6 +71,8 @@ pub(in crate::why) enum Sort {
     Failed,
     /// What is in the way of an upgrade or install, and what would unblock it.
     Blocked { unblock: String },
+    /// A marked object that is left alone because of this annotation.
+    Ignored { annotation: &'static str },
     /// A finalizer, and who removes it.
     Finalizer { name: String, responsible: String },
     /// The finalizer of a Reconciler, by its name: its hook has not said yet that it is done.
@@ -159,6 +161,7 @@ fn judge_shown(facts: &Facts<'_>) -> Judged {
     let deleting = deleting(object);
     if deleting {
         by_deletion(facts, &mut judged);
+        judged.causes.extend(by_ignore(facts));
     } else {
         by_kind(facts, &mut judged);
     }

@@ -215,6 +215,38 @@ fn g14_a_deletion_waits_for_finalizers_of_others_and_for_blockers_below() {
 }
 
 #[test]
+fn i1_e2_a_deletion_that_is_ignored_names_the_annotation() {
+    let message = |phase: &str| {
+        format!(
+            "Ignored {{ annotation: \"landscaper.gardener.cloud/ignore\" }}: it is {phase} and has the annotation landscaper.gardener.cloud/ignore: Landform leaves it alone, and so its deletion"
+        )
+    };
+    let table = [
+        ("Execution", "Succeeded", "true", true),
+        ("Execution", "Failed", "true", true),
+        ("Execution", "Deleting", "true", false),
+        ("Execution", "Succeeded", "false", false),
+        ("Installation", "Succeeded", "true", true),
+        ("Installation", "Progressing", "true", false),
+        // Deploy items that are marked go on.
+        ("DeployItem", "Succeeded", "true", false),
+    ];
+    for (kind, phase, annotation, expected) in table {
+        let mut found = object(LANDSCAPER, kind, json!({"phase": phase}));
+        found["metadata"]["annotations"] = json!({"landscaper.gardener.cloud/ignore": annotation});
+        let told_of = |found: &Value| told(&judged(found, None, None));
+        assert!(
+            !told_of(&found).contains(&message(phase)),
+            "it isn't marked"
+        );
+        found["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        found["metadata"]["finalizers"] = json!(["finalizer.landscaper.gardener.cloud"]);
+        let said = told_of(&found).contains(&message(phase));
+        assert_eq!(said, expected, "{kind} {phase} {annotation}");
+    }
+}
+
+#[test]
 fn r7b_an_error_that_the_engine_tells_on_an_object_is_read_there() {
     let mut annotated = object("example.com/v1", "Toy", json!({}));
     annotated["metadata"]["annotations"] = json!({"landform.dev/error": "boom"});

@@ -1,11 +1,14 @@
 //! What the collector and the engine say of an object.
 
+use landform_api::landscaper::{self, ExecutionPhase, InstallationPhase, keys};
 use landform_api::{catalog, project};
 use landform_engine::hooks::{self, FINALIZER_PREFIX};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
-    CYCLIC, Facts, HookCall, Judged, Sort, Waiting, cause, has_code, is_well, plain_waits, text,
+    CYCLIC, Cause, Facts, HookCall, Judged, Sort, Waiting, cause, has_code, is_well, plain_waits,
+    text,
 };
 use crate::object::ObjectRef;
 use crate::why::Trouble;
@@ -61,6 +64,37 @@ pub(super) fn by_deletion(facts: &Facts<'_>, judged: &mut Judged) {
             }
         }
     }
+}
+
+/// Installations and executions in a final phase are left alone when they are annotated so, marked or not (I1, E2).
+pub(super) fn by_ignore(facts: &Facts<'_>) -> Option<Cause> {
+    let object = facts.object;
+    let phase = &object["status"]["phase"];
+    let (is_final, rule) = match facts.name.kind.as_str() {
+        _ if facts.name.group() != landscaper::GROUP => return None,
+        "Installation" => {
+            let phase = InstallationPhase::deserialize(phase);
+            (phase.is_ok_and(InstallationPhase::is_final), "I1")
+        }
+        "Execution" => {
+            let phase = ExecutionPhase::deserialize(phase);
+            (phase.is_ok_and(ExecutionPhase::is_completed), "E2")
+        }
+        _ => return None,
+    };
+    let is_ignored = object["metadata"]["annotations"][keys::IGNORE] == keys::TRUE;
+    let message = format!(
+        "it is {} and has the annotation {}: Landform leaves it alone, and so its deletion",
+        text(phase).unwrap_or_default(),
+        keys::IGNORE
+    );
+    let sort = Sort::Ignored {
+        annotation: keys::IGNORE,
+    };
+    (is_final && is_ignored).then(|| Cause {
+        rule: Some(rule.to_owned()),
+        ..cause(sort, "Ignored", &message)
+    })
 }
 
 /// Owners of which the collector can't know whether they exist: it leaves the object alone until it does.
