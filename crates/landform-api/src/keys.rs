@@ -39,6 +39,9 @@ pub const ANNOTATION_MAKER: &str = "landform.dev/maker";
 /// The service account, in the object's namespace, with whose rights Landform acts for the object instead of its
 /// writer's (C6).
 pub const ANNOTATION_SERVICE_ACCOUNT: &str = "landform.dev/service-account";
+/// Who named that account, when it isn't the object's writer: a [`crate::writer::Writer`] as JSON. The API server sets it, and
+/// drops what clients send (C6).
+pub const ANNOTATION_NAMER: &str = "landform.dev/service-account-writer";
 
 /// Names that begin so are given to objects that are on their way to a name which another object still has. They are
 /// not reconciled meanwhile.

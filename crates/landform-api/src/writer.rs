@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
-use crate::keys::{ANNOTATION_MAKER, ANNOTATION_WRITER};
+use crate::keys::{ANNOTATION_MAKER, ANNOTATION_NAMER, ANNOTATION_WRITER};
 
 /// The group that may do everything, whatever the rules say.
 pub const MASTERS: &str = "system:masters";
@@ -40,6 +40,21 @@ impl Writer {
         })
     }
 
+    /// A member of [`MASTERS`], for a note that must name one.
+    #[must_use]
+    pub fn master() -> Self {
+        Self {
+            user: MASTERS.to_owned(),
+            groups: vec![MASTERS.to_owned()],
+        }
+    }
+
+    /// This writer, unless it may do everything.
+    #[must_use]
+    pub fn unless_master(self) -> Option<Self> {
+        Self::of(&self.user, &self.groups)
+    }
+
     /// A service account.
     #[must_use]
     pub fn account(namespace: &str, name: &str) -> Self {
@@ -74,10 +89,19 @@ impl Writer {
     }
 }
 
-/// In the extensions of a request that a part of the server makes: what is written is the work of this writer, because
-/// it is made for an object that the writer wrote. Requests from outside of the process have no extensions.
+/// Who stands behind an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Authors {
+    /// Who wrote the content; none for those who may do everything.
+    pub writer: Option<Writer>,
+    /// Who named the service account that acts for it, as [`ANNOTATION_NAMER`] notes it; none when that is the writer.
+    pub namer: Option<Writer>,
+}
+
+/// In the extensions of a request that a part of the server makes: what is written is the work of these authors, because
+/// it is made for an object of theirs. Requests from outside of the process have no extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OnBehalf(pub Writer);
+pub struct OnBehalf(pub Authors);
 
 #[cfg(test)]
 mod tests {

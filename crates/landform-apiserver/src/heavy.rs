@@ -11,6 +11,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::body::Body;
 use crate::error::{ApiError, Result};
+use crate::identity::Identity;
 use crate::request::path::Target;
 use crate::server::{ApiServer, Call};
 use crate::view::View;
@@ -31,8 +32,8 @@ pub(crate) fn places() -> usize {
 
 /// What a request asks for.
 pub(crate) enum Work {
-    /// A view, and the path below it.
-    View(Arc<dyn View>, String),
+    /// A view, the path below it, and the caller if the view is limited to one namespace for that one.
+    View(Arc<dyn View>, String, Option<Identity>),
     /// Anything else, and whether it is a watch.
     Request(Target, bool),
 }
@@ -70,7 +71,9 @@ impl ApiServer {
 
     async fn work(&self, call: &Call, work: Work) -> Result<http::Response<Body>> {
         match work {
-            Work::View(view, rest) => self.read_view(call, &*view, &rest).await,
+            Work::View(view, rest, limited) => {
+                self.read_view(call, &*view, &rest, limited.as_ref()).await
+            }
             Work::Request(target, is_watch) => self.dispatch(call, target, is_watch).await,
         }
     }

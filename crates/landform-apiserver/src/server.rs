@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response};
-use landform_api::writer::{MadeFor, Maker, OnBehalf, Writer};
+use landform_api::writer::{Authors, MadeFor, Maker, OnBehalf};
 use landform_store::Store;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -143,8 +143,8 @@ pub(crate) struct Call {
     /// What a large body takes of what there is for such bodies.
     pub(crate) _body_share: Share,
     pub(crate) identity: Identity,
-    /// Who is noted on what this request writes; none for those who may do everything (C6).
-    pub(crate) writer: Option<Writer>,
+    /// Who is noted on what this request writes (C6).
+    pub(crate) authors: Authors,
     /// For which object the caller creates others, if that is to be noted.
     pub(crate) maker: Option<Maker>,
 }
@@ -262,7 +262,7 @@ impl ApiServer {
                 status: response.status(),
                 error: error.as_ref(),
                 created,
-                view: self.view(draft.path()).map(|(_, name, _)| name),
+                view: self.viewed(&method, draft.path()),
             };
             if let Some(id) = draft.finish(&outcome).and_then(|id| id.parse().ok()) {
                 response.headers_mut().insert(AUDIT_ID, id);
@@ -315,9 +315,12 @@ impl ApiServer {
         let made_for = parts.extensions.remove::<MadeFor>();
         let made_for = made_for.filter(|_| identity.is_internal());
         let identity = self.acting(identity, &parts.headers).await?;
-        let writer = match on_behalf {
-            Some(OnBehalf(writer)) if identity.is_internal() => Some(writer),
-            _ => identity.writer(),
+        let authors = match on_behalf {
+            Some(OnBehalf(authors)) if identity.is_internal() => authors,
+            _ => Authors {
+                writer: identity.writer(),
+                namer: None,
+            },
         };
         let maker = made_for.map(|MadeFor(uid)| Maker {
             uid,
@@ -327,11 +330,28 @@ impl ApiServer {
             draft.acts_as(&identity);
         }
         let view = self.view(parts.uri.path());
+        let mut limited = None;
         if !identity.is_master() {
-            let view = view.as_ref().map(|(_, name, _)| *name);
             let path = parts.uri.path();
-            let ask = Ask::of(&parts.method, &target, path, &query, is_watch, view);
+            let mut viewed = self.viewed(&parts.method, path);
+            let ask = Ask::of(
+                &parts.method,
+                &target,
+                path,
+                &query,
+                is_watch,
+                viewed.as_ref(),
+            );
             self.authorize(&identity, &ask).await?;
+            if let Some(viewed) = viewed
+                .as_mut()
+                .filter(|viewed| !viewed.namespace.is_empty())
+            {
+                viewed.namespace.clear();
+                let ask = Ask::of(&parts.method, &target, path, &query, false, Some(viewed));
+                let refused = self.authorize(&identity, &ask).await.is_err();
+                limited = refused.then(|| identity.clone());
+            }
         }
         let mut body_share = self.shared.bodies.of(&identity);
         let patience = self.shared.config.request_timeout;
@@ -345,7 +365,7 @@ impl ApiServer {
             body,
             _body_share: body_share,
             identity,
-            writer,
+            authors,
             maker,
         };
         if is_watch && self.shared.stopping.is_cancelled() {
@@ -358,7 +378,8 @@ impl ApiServer {
             match view {
                 Some((view, _, rest)) => {
                     let rest = rest.to_owned();
-                    self.carry_out(call, Work::View(view, rest), &caller).await
+                    let work = Work::View(view, rest, limited);
+                    self.carry_out(call, work, &caller).await
                 }
                 None => {
                     let work = Work::Request(target, is_watch);
@@ -423,7 +444,7 @@ fn crashed(panic: &(dyn std::any::Any + Send)) -> ApiError {
 fn unauthorized() -> ApiError {
     ApiError::new(
         Reason::Unauthorized,
-        "Unauthorized: send the bearer token or the client certificate of the kubeconfig that `landform serve` wrote, or the token of a service account that is there and has not expired",
+        "Unauthorized: send a bearer token or a client certificate that this server knows: the token of a service account that exists, and that has not expired, or credentials that an administrator gave you",
     )
 }
 

@@ -81,6 +81,12 @@ impl Shares {
 }
 
 impl Share {
+    /// How much it is.
+    #[cfg(test)]
+    pub(crate) fn amount(&self) -> usize {
+        self.amount
+    }
+
     /// Takes more; false, and nothing changes, when there is no more to take.
     pub(crate) fn grow(&mut self, by: usize) -> bool {
         let held = &self.of.0;

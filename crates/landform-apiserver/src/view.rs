@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::body::Body;
 use crate::error::{ApiError, Reason, Result};
+use crate::identity::Identity;
 use crate::request::decode::{self, BodyForm};
 use crate::request::path::percent_decode;
 use crate::request::query::Query;
@@ -20,11 +21,42 @@ use crate::server::{ApiServer, Call};
 
 /// The group that views are mounted in. Rights to them are rights to resources of it, named as they are.
 pub(crate) const GROUP: &str = "landform.dev";
+/// Its version.
+pub(crate) const VERSION: &str = "v1alpha1";
 /// The group and version that views are mounted in.
 const PREFIX: &str = "/apis/landform.dev/v1alpha1/";
 
 /// Something that can be read under a path of its own.
 pub trait View: Send + Sync + 'static {
+    /// What can be done with it, in the words of rules.
+    fn verbs(&self) -> &'static [&'static str] {
+        &["get"]
+    }
+
+    /// Whether there are paths with a [namespace](View::namespace).
+    fn namespaced(&self) -> bool {
+        false
+    }
+
+    /// The namespace of the one object that a path is about: the right to the view in that namespace is enough to read
+    /// it. None where a path shows more than that.
+    fn namespace<'p>(&self, path: &[&'p str]) -> Option<&'p str> {
+        let _ = path;
+        None
+    }
+
+    /// As [`View::read`], for a caller who has the right in the path's [namespace](View::namespace) only. Shows nothing
+    /// else that the caller may not read.
+    fn read_as<'a>(
+        &'a self,
+        path: &'a [&'a str],
+        query: &'a Query,
+        who: &'a Identity,
+    ) -> BoxFuture<'a, Result<Option<Value>>> {
+        let _ = who;
+        self.read(path, query)
+    }
+
     /// Answers a read of the segments after the view's name; `None` when there is no such path.
     fn read<'a>(
         &'a self,
@@ -43,6 +75,22 @@ pub trait View: Send + Sync + 'static {
         let _ = (path, query, question);
         Box::pin(async { Ok(None) })
     }
+}
+
+/// Which view a request reads, in the words of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Viewed {
+    pub(crate) name: &'static str,
+    /// Empty for the whole cluster.
+    pub(crate) namespace: String,
+}
+
+/// Something that rules name and that isn't stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Virtual {
+    pub(crate) name: &'static str,
+    pub(crate) verbs: &'static [&'static str],
+    pub(crate) namespaced: bool,
 }
 
 /// The views that are mounted, by name.
@@ -66,11 +114,39 @@ impl ApiServer {
         found.map(|(name, view)| (view.clone(), *name, rest))
     }
 
+    /// What a request for a view needs the right to.
+    pub(crate) fn viewed(&self, method: &http::Method, path: &str) -> Option<Viewed> {
+        let (view, name, rest) = self.view(path)?;
+        let reads = matches!(*method, http::Method::GET | http::Method::HEAD);
+        let segments = segments(rest).filter(|_| reads).unwrap_or_default();
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let namespace = view.namespace(&segments).unwrap_or_default().to_owned();
+        Some(Viewed { name, namespace })
+    }
+
+    /// What rules can name of Landform's own group besides kinds: the right to run programs, and views.
+    pub(crate) fn virtual_resources(&self) -> Vec<Virtual> {
+        let mut all = vec![Virtual {
+            name: "processes",
+            verbs: &["run"],
+            namespaced: true,
+        }];
+        let views = self.shared.views.0.read();
+        all.extend(views.iter().map(|(name, view)| Virtual {
+            name,
+            verbs: view.verbs(),
+            namespaced: view.namespaced(),
+        }));
+        all
+    }
+
+    /// Answers a request for a view. `limited` is a caller whose right ends at the namespace of the path.
     pub(crate) async fn read_view(
         &self,
         call: &Call,
         view: &dyn View,
         rest: &str,
+        limited: Option<&Identity>,
     ) -> Result<Response<Body>> {
         let refused = || {
             ApiError::new(
@@ -83,15 +159,17 @@ impl ApiServer {
             http::Method::POST => true,
             _ => return Err(refused()),
         };
-        let segments = rest.split('/').filter(|part| !part.is_empty());
-        let segments: Option<Vec<String>> = segments.map(percent_decode).collect();
-        let segments = segments.ok_or_else(ApiError::no_such_path)?;
+        let segments = segments(rest).ok_or_else(ApiError::no_such_path)?;
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         let answer = if asks {
-            let question = decode::decode(&call.body, BodyForm::Json)?.value;
+            let form = BodyForm::from_content_type(call.header(http::header::CONTENT_TYPE))?;
+            let question = decode::decode(&call.body, form)?.value;
             view.ask(&segments, &call.query, question).await?
         } else {
-            view.read(&segments, &call.query).await?
+            match limited {
+                Some(who) => view.read_as(&segments, &call.query, who).await?,
+                None => view.read(&segments, &call.query).await?,
+            }
         };
         match answer {
             Some(value) => Ok(respond::value(
@@ -106,4 +184,10 @@ impl ApiServer {
             )),
         }
     }
+}
+
+/// The segments of a path below a view; none when they can't be read.
+fn segments(rest: &str) -> Option<Vec<String>> {
+    let segments = rest.split('/').filter(|part| !part.is_empty());
+    segments.map(percent_decode).collect()
 }

@@ -14,7 +14,7 @@ use kube::Client;
 use kube::client::Body;
 use landform_api::GroupKind;
 use landform_api::kind::split_api_version;
-use landform_api::writer::{MadeFor, OnBehalf, Writer};
+use landform_api::writer::{Authors, MadeFor, OnBehalf};
 use landform_schedule::{RunId, Version};
 use serde::Deserialize;
 use tokio_util::task::TaskTracker;
@@ -32,8 +32,8 @@ pub(crate) struct Clients {
     pub(crate) run: RunId,
     pub(crate) path: Arc<str>,
     pub(crate) writes: TaskTracker,
-    /// Who wrote the run's object, and so is the writer of what is made for it.
-    pub(crate) on_behalf: Option<Writer>,
+    /// Who stands behind the run's object, and so behind what is made for it.
+    pub(crate) on_behalf: Authors,
     /// Whether the API writes the notes that only it may write.
     pub(crate) writers_noted: bool,
 }
@@ -98,9 +98,7 @@ impl tower::Service<Request<Body>> for OwnWrites {
         ) {
             return Box::pin(async move { Ok(client.send(request).await?) });
         }
-        if let Some(writer) = on_behalf {
-            request.extensions_mut().insert(OnBehalf(writer));
-        }
+        request.extensions_mut().insert(OnBehalf(on_behalf));
         if let Some(made_for) = self.made_for.clone() {
             request.extensions_mut().insert(made_for);
         }

@@ -3,14 +3,18 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use kube::core::DynamicObject;
+use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use serde_json::Value;
 
 /// Moves when the spec changes: with the generation, or, for kinds that have none, with everything but
-/// metadata and status.
+/// metadata and status; and with the service account that acts for the object.
 #[must_use]
 pub fn content_of_spec(object: &DynamicObject) -> u64 {
     let mut hasher = DefaultHasher::new();
     object.metadata.uid.hash(&mut hasher);
+    let annotations = object.metadata.annotations.as_ref();
+    let account = annotations.and_then(|all| all.get(ANNOTATION_SERVICE_ACCOUNT));
+    account.hash(&mut hasher);
     match object.metadata.generation {
         Some(generation) if generation > 0 => generation.hash(&mut hasher),
         _ => hash_fields(&object.data, &["status"], &mut hasher),
@@ -68,6 +72,10 @@ mod tests {
         assert_eq!(content_of_spec(&base), content_of_spec(&status));
         assert_ne!(content_of_spec(&base), content_of_spec(&spec));
         assert_ne!(content_of_spec(&base), content_of_spec(&recreated));
+        let mut account = base.clone();
+        account.metadata.annotations =
+            Some([(ANNOTATION_SERVICE_ACCOUNT.to_owned(), "web".to_owned())].into());
+        assert_ne!(content_of_spec(&base), content_of_spec(&account));
         assert_ne!(content_of_all(&base), content_of_all(&status));
     }
 

@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::acting::{self, Actor, Denied, Right, RightsLater};
+use crate::acting::{self, Actor, Right, RightsLater};
 use crate::client::Clients;
 use crate::clock::{Clock, millis};
+use crate::denied::Denied;
 use crate::driver::Driver;
 use crate::errors::{self, ErrorPlace};
 use crate::hooks::three_way;
@@ -40,29 +41,8 @@ pub struct Referred {
     pub reference: Ref,
     /// The object; none when it doesn't exist (R11).
     pub object: Option<Arc<DynamicObject>>,
-    /// The resource of its kind; empty when the API doesn't serve it.
-    pub plural: String,
-}
-
-impl Referred {
-    /// The right to read it.
-    #[must_use]
-    pub fn right(&self) -> Right {
-        let namespace = match &self.object {
-            // The object knows whether its kind has namespaces.
-            Some(object) => object.metadata.namespace.as_deref(),
-            None => self.reference.namespace.as_deref(),
-        };
-        let group = &self.reference.kind.group;
-        let name = &self.reference.name;
-        Right::new(
-            "get",
-            group,
-            &self.plural,
-            namespace.unwrap_or_default(),
-            name,
-        )
-    }
+    /// The right to read it, which is the same whether it exists or not; none when the API doesn't serve its kind.
+    pub right: Option<Right>,
 }
 
 /// Everything that a run may see and use. Snapshots don't change while it runs (R10).
@@ -152,9 +132,9 @@ impl Context {
     /// # Errors
     /// When the user's name can't stand in a request.
     pub fn making(&self) -> Result<Client, Failure> {
-        let headers = match self.actor() {
-            Actor::Engine => http::HeaderMap::new(),
-            Actor::User(user) => acting::impersonation(user)?,
+        let headers = match self.actor().who() {
+            None => http::HeaderMap::new(),
+            Some(who) => acting::impersonation(who)?,
         };
         let uid = self.object.metadata.uid.as_deref().unwrap_or_default();
         Ok(self.clients.maker_with(headers, uid))
@@ -173,9 +153,9 @@ impl Context {
     /// # Errors
     /// When the user's name can't stand in a request.
     pub fn acting_as(&self, actor: &Actor) -> Result<Client, Failure> {
-        match actor {
-            Actor::Engine => Ok(self.client()),
-            Actor::User(user) => Ok(self.clients.client_with(acting::impersonation(user)?)),
+        match actor.who() {
+            None => Ok(self.client()),
+            Some(who) => Ok(self.clients.client_with(acting::impersonation(who)?)),
         }
     }
 
@@ -199,10 +179,8 @@ impl Context {
         actor: &Actor,
         rights: impl IntoIterator<Item = Right>,
     ) -> Result<Option<Denied>, Failure> {
-        match actor {
-            Actor::Engine => Ok(None),
-            Actor::User(user) => acting::missing(&self.client, user, rights).await,
-        }
+        let home = self.object.metadata.namespace.as_deref();
+        acting::missing_of(&self.client, actor, home, rights).await
     }
 
     /// The same question, for a task that outlives the run: it asks anew each time.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::acting;
+use crate::acting::{self, Right};
 use crate::client::Clients;
 use crate::clock::{Clock, millis, read_time, write_time};
 use crate::context::{Context, Referred, api_of, get};
@@ -144,7 +144,7 @@ impl Run {
             run: self.id,
             path: self.path(),
             writes: writes.clone(),
-            on_behalf: acting::writer_of(&object, self.writers_noted),
+            on_behalf: acting::authors_of(&object, self.writers_noted),
             writers_noted: self.writers_noted,
         };
         let own = clients.own();
@@ -277,11 +277,21 @@ impl Run {
                 get(&api, &reference.name).await?.map(Arc::new)
             }
         };
-        let plural = resource.map(|resource| resource.api.plural.clone());
+        let right = resource.map(|resource| {
+            let namespace = namespace.filter(|_| resource.namespaced);
+            let (group, plural) = (&reference.kind.group, &resource.api.plural);
+            Right::new(
+                "get",
+                group,
+                plural,
+                namespace.unwrap_or_default(),
+                &reference.name,
+            )
+        });
         Ok(Referred {
+            right,
             reference,
             object,
-            plural: plural.unwrap_or_default(),
         })
     }
 

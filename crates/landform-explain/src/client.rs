@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use http::HeaderMap;
+use http::header::HeaderValue;
 use kube::Client;
 use landform_engine::custom_kinds::CustomKinds;
 use landform_engine::view::Filter;
@@ -27,7 +29,16 @@ pub struct ClientReader {
     client: Client,
     engine: Option<Engine>,
     history: Option<Arc<History>>,
+    /// The one who may see what they may read, and of what the views show only what is in this namespace.
+    limited: Option<Limited>,
     kinds: Arc<Mutex<BTreeMap<(String, String), KindRef>>>,
+}
+
+/// A caller who may be shown one namespace, and what else they may read.
+#[derive(Clone)]
+struct Limited {
+    headers: HeaderMap,
+    namespace: String,
 }
 
 impl ClientReader {
@@ -38,6 +49,7 @@ impl ClientReader {
             client,
             engine: None,
             history: None,
+            limited: None,
             kinds: Arc::default(),
         }
     }
@@ -54,25 +66,67 @@ impl ClientReader {
         self
     }
 
-    /// Reads JSON at a path; `None` when there is nothing.
+    /// As before, with the rights of this user, and with what the engine and the collector know of one namespace only.
+    /// The client must be one that may act as others.
+    #[must_use]
+    pub fn limited_to(mut self, namespace: &str, user: &str, groups: &[String]) -> Self {
+        let mut headers = HeaderMap::new();
+        let named = groups
+            .iter()
+            .map(|group| ("impersonate-group", group.as_str()));
+        for (name, value) in std::iter::once(("impersonate-user", user)).chain(named) {
+            // A name that can't stand in a header has come here in none. Without the user every read is refused.
+            if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+                headers.append(name, value);
+            }
+        }
+        self.limited = Some(Limited {
+            headers,
+            namespace: namespace.to_owned(),
+        });
+        self
+    }
+
+    /// Whether views may show this object.
+    fn shows(&self, object: &ObjectRef) -> bool {
+        let limited = self.limited.as_ref();
+        limited.is_none_or(|limited| limited.namespace == object.namespace)
+    }
+
+    /// Reads JSON at a path with the caller's rights; `None` when there is nothing.
     async fn read(&self, path: &str) -> Result<Option<Value>, ReadError> {
+        let headers = self.limited.as_ref().map(|limited| &limited.headers);
+        self.read_with(path, headers).await
+    }
+
+    async fn read_with(
+        &self,
+        path: &str,
+        headers: Option<&HeaderMap>,
+    ) -> Result<Option<Value>, ReadError> {
         let failed = |error: String| ReadError::Failed(path.to_owned(), error);
         let request = http::Request::get(path).body(Vec::new());
-        let request = request.map_err(|error| failed(error.to_string()))?;
+        let mut request = request.map_err(|error| failed(error.to_string()))?;
+        if let Some(headers) = headers {
+            request.headers_mut().extend(headers.clone());
+        }
         match self.client.request::<Value>(request).await {
             Ok(value) => Ok(Some(value)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 403 && headers.is_some() => {
+                Err(ReadError::Forbidden(path.to_owned()))
+            }
             Err(error) => Err(failed(error.to_string())),
         }
     }
 
     /// A view of Landform's; what can't be read isn't there.
     async fn view(&self, name: &str, object: &ObjectRef) -> Option<Value> {
-        if !is_plain(object) {
+        if !is_plain(object) || !self.shows(object) {
             return None;
         }
         let path = format!("{VIEWS}/{name}/{}", object.path());
-        self.read(&path).await.ok().flatten()
+        self.read_with(&path, None).await.ok().flatten()
     }
 
     async fn discover(&self, group: &str, kind: &str) -> Result<KindRef, ReadError> {
@@ -187,7 +241,11 @@ impl Reader for ClientReader {
             }
             let kind = self.kind_of(object).await?;
             let path = collection(&kind, Some(&object.namespace));
-            self.read(&format!("{path}/{}", object.name)).await
+            let found = self.read(&format!("{path}/{}", object.name)).await;
+            found.map_err(|error| match error {
+                ReadError::Forbidden(_) => ReadError::Forbidden(object.to_string()),
+                other => other,
+            })
         })
     }
 
@@ -207,11 +265,16 @@ impl Reader for ClientReader {
                     .replace(',', "%2C");
                 path = format!("{path}&labelSelector={labels}");
             }
-            let Some(mut list) = self.read(&path).await? else {
-                return Ok(Listed {
-                    items: Vec::new(),
-                    complete: true,
-                });
+            let nothing = |complete| Listed {
+                items: Vec::new(),
+                complete,
+            };
+            let mut list = match self.read(&path).await {
+                Ok(Some(list)) => list,
+                Ok(None) => return Ok(nothing(true)),
+                // What the caller may not see isn't shown.
+                Err(ReadError::Forbidden(_)) => return Ok(nothing(false)),
+                Err(error) => return Err(error),
             };
             let complete = list["metadata"]["continue"]
                 .as_str()
@@ -236,6 +299,9 @@ impl Reader for ClientReader {
 
     fn engine<'a>(&'a self, object: &'a ObjectRef) -> BoxFuture<'a, Option<Value>> {
         Box::pin(async move {
+            if !self.shows(object) {
+                return None;
+            }
             match &self.engine {
                 Some(engine) => {
                     let kind = Arc::new(object.group_kind());
@@ -252,7 +318,17 @@ impl Reader for ClientReader {
     }
 
     fn deletion<'a>(&'a self, object: &'a ObjectRef) -> BoxFuture<'a, Option<Value>> {
-        Box::pin(self.view("deletion", object))
+        Box::pin(async move {
+            let mut deletion = self.view("deletion", object).await?;
+            if let Some(blockers) = deletion["blockers"].as_array_mut() {
+                blockers.retain(|blocker| {
+                    let namespace = blocker["object"]["namespace"].as_str().unwrap_or_default();
+                    let limited = self.limited.as_ref();
+                    limited.is_none_or(|limited| limited.namespace == namespace)
+                });
+            }
+            Some(deletion)
+        })
     }
 
     fn references<'a>(
@@ -260,6 +336,9 @@ impl Reader for ClientReader {
         namespace: Option<&'a str>,
     ) -> BoxFuture<'a, Vec<(ObjectRef, ObjectRef)>> {
         Box::pin(async move {
+            if self.limited.is_some() {
+                return Vec::new();
+            }
             let found = match &self.engine {
                 Some(engine) => {
                     let filter = Filter {
@@ -287,7 +366,16 @@ impl Reader for ClientReader {
     }
 
     fn custom_kinds(&self) -> BoxFuture<'_, CustomKinds> {
-        Box::pin(async move { CustomKinds::read(&self.client).await.unwrap_or_default() })
+        Box::pin(async move {
+            let mut all = CustomKinds::read(&self.client).await.unwrap_or_default();
+            if let Some(Limited { namespace, .. }) = &self.limited {
+                for kind in &mut all.items {
+                    let found = &mut kind.unserved;
+                    found.retain(|found| found.metadata.namespace.as_ref() == Some(namespace));
+                }
+            }
+            all
+        })
     }
 
     fn phase_since(&self, object: &ObjectRef) -> Option<String> {

@@ -21,6 +21,9 @@ pub enum ReadError {
     /// The object doesn't exist, so there is nothing to explain.
     #[error("{0} doesn't exist: there is nothing to explain")]
     NotFound(String),
+    /// The caller may not read it.
+    #[error("{0} can't be shown: the right to read it is missing")]
+    Forbidden(String),
     /// The API refuses or can't be reached.
     #[error("{0} can't be read: {1}")]
     Failed(String, String),

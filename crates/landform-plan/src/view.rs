@@ -36,6 +36,10 @@ impl Plans {
 }
 
 impl View for Plans {
+    fn verbs(&self) -> &'static [&'static str] {
+        &["create"]
+    }
+
     fn read<'a>(
         &'a self,
         _path: &'a [&'a str],

@@ -10,7 +10,7 @@ use http::{Method, Request, StatusCode, Uri};
 use serde::Deserialize;
 use time::OffsetDateTime;
 
-use super::entry::{Entry, Facts, Person, Subject, cut, shown_uri};
+use super::entry::{Entry, Facts, GROUPS, Person, Subject, cut, shown_uri};
 use super::{AuditLevel, AuditLog, PeerAddress};
 use crate::error::{ApiError, Reason};
 use crate::identity::Identity;
@@ -19,8 +19,10 @@ use crate::rbac::Ask;
 use crate::request::path::{self, Target};
 use crate::request::query::Query;
 use crate::verbs::REVIEWS;
+use crate::view::Viewed;
 
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
+const IMPERSONATE_GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 
 /// A request that was not answered yet. It holds no copy of what it may not need.
 pub(crate) struct Draft {
@@ -30,8 +32,9 @@ pub(crate) struct Draft {
     method: Method,
     uri: Uri,
     user_agent: Option<HeaderValue>,
-    /// The user that the caller asks to act as.
+    /// The user and the groups that the caller asks to act as.
     wanted: Option<HeaderValue>,
+    wanted_groups: Vec<HeaderValue>,
     source: Option<SocketAddr>,
     caller: Option<Identity>,
     acting: Option<Identity>,
@@ -44,7 +47,7 @@ pub(crate) struct Outcome<'a> {
     /// The stored form of what was created.
     pub(crate) created: Option<Created>,
     /// The view that was asked.
-    pub(crate) view: Option<&'static str>,
+    pub(crate) view: Option<Viewed>,
 }
 
 /// The stored form of an object that a request created: an extension of its response, for the object's name.
@@ -57,6 +60,7 @@ impl Draft {
         let log = log?;
         let headers = request.headers();
         let wanted = headers.get(IMPERSONATE_USER);
+        let groups = headers.get_all(IMPERSONATE_GROUP).iter().take(GROUPS);
         let extensions = request.extensions();
         let own = extensions.get::<Identity>();
         if own.is_some_and(Identity::is_internal) && wanted.is_none() && !log.options().own {
@@ -70,6 +74,7 @@ impl Draft {
             uri: request.uri().clone(),
             user_agent: headers.get(USER_AGENT).cloned(),
             wanted: wanted.cloned(),
+            wanted_groups: groups.cloned().collect(),
             source: extensions.get::<PeerAddress>().map(|peer| peer.0),
             caller: own.cloned(),
             acting: None,
@@ -133,20 +138,31 @@ impl Draft {
         !reads && !is_review && outcome.view.is_none()
     }
 
+    /// Whom the caller wanted to act as.
+    fn wanted(&self) -> Option<Person<'_>> {
+        if self.wanted.is_none() && self.wanted_groups.is_empty() {
+            return None;
+        }
+        let shown = |value: &HeaderValue| cut(&text(value)).into_owned();
+        let user = self.wanted.as_ref().map(shown);
+        let groups = self.wanted_groups.iter().map(shown);
+        Some(Person::named(user, groups.collect()))
+    }
+
     fn line(&self, id: &str, target: &Target, outcome: &Outcome<'_>, facts: &Facts) -> String {
         let query = Query::parse(self.uri.query()).unwrap_or_default();
         let is_watch = matches!(target, Target::Objects(path)
             if path.legacy_watch || query.flag("watch").unwrap_or(false));
         let path = self.uri.path();
-        let ask = Ask::of(&self.method, target, path, &query, is_watch, outcome.view);
+        let view = outcome.view.as_ref();
+        let ask = Ask::of(&self.method, target, path, &query, is_watch, view);
         let created = outcome.created.as_ref().and_then(Created::name);
-        let wanted = self.wanted.as_ref().map(text);
         let mut entry = Entry::new(id, facts);
         entry.uri = shown_uri(path, self.uri.query());
         entry.user = self.caller.as_ref().map(Person::of).unwrap_or_default();
         entry.impersonated_user = match &self.acting {
             Some(acting) => Some(Person::of(acting)),
-            None => wanted.as_deref().map(|user| Person::named(cut(user))),
+            None => self.wanted(),
         };
         let agent = self.user_agent.as_ref().map(text).unwrap_or_default();
         entry.user_agent = cut(&agent);
@@ -156,7 +172,10 @@ impl Draft {
                     Target::Objects(path) if outcome.view.is_none() => path.version.as_str(),
                     _ => "",
                 };
-                let named = outcome.error.map(ApiError::subject_name);
+                // What a refused impersonation is about is whom it would have acted as, and not the request's object.
+                let of_object = self.wanted.is_none() || self.acting.is_some();
+                let named = outcome.error.filter(|_| of_object);
+                let named = named.map(ApiError::subject_name);
                 let name = Some(action.name.as_ref())
                     .filter(|name| !name.is_empty())
                     .or(created.as_deref())

@@ -13,7 +13,7 @@ use time::macros::format_description;
 use crate::identity::Identity;
 
 /// At most this many groups of a user are named.
-const GROUPS: usize = 32;
+pub(super) const GROUPS: usize = 32;
 /// At most this many parameters of a query are named.
 const PARAMETERS: usize = 20;
 /// A path is cut after this many segments.
@@ -180,9 +180,10 @@ impl<'a> Person<'a> {
         }
     }
 
-    pub(super) fn named(user: Cow<'a, str>) -> Self {
+    pub(super) fn named(user: Option<String>, groups: Vec<String>) -> Self {
         Self {
-            username: Some(user),
+            username: user.map(Cow::Owned),
+            groups: groups.into_iter().map(Cow::Owned).collect(),
             ..Self::default()
         }
     }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::groups;
 use crate::registry::{Kinds, Resource};
+use crate::view::Virtual;
 
 /// The texts that were asked for last.
 #[derive(Default)]
@@ -24,19 +25,30 @@ pub(crate) struct DiscoveryCache {
 /// A text, and what it was made from.
 struct Kept {
     from: Vec<Arc<Resource>>,
+    own: Vec<Virtual>,
     text: Bytes,
 }
 
 impl Kept {
-    fn is_of<'a>(&self, resources: impl Iterator<Item = &'a Arc<Resource>>) -> bool {
+    fn is_of<'a>(
+        &self,
+        own: &[Virtual],
+        resources: impl Iterator<Item = &'a Arc<Resource>>,
+    ) -> bool {
         let held = self.from.iter().map(Arc::as_ptr);
-        held.eq(resources.map(Arc::as_ptr))
+        self.own == own && held.eq(resources.map(Arc::as_ptr))
     }
 }
 
 impl DiscoveryCache {
     /// `/api` or `/apis`, everything at once.
-    pub(super) fn aggregated(&self, kinds: &Kinds, core: bool, version: &str) -> Bytes {
+    pub(super) fn aggregated(
+        &self,
+        kinds: &Kinds,
+        own: &[Virtual],
+        core: bool,
+        version: &str,
+    ) -> Bytes {
         let mut text = String::new();
         // Writing to a string can't fail.
         let _ = write!(
@@ -51,9 +63,11 @@ impl DiscoveryCache {
                 let versions = versions.iter();
                 versions.flat_map(|version| kinds.resources(&group, version).unwrap_or_default())
             };
-            if !kept.get(&group).is_some_and(|kept| kept.is_of(resources())) {
-                let made = groups::aggregated_group(kinds, &group, &versions);
+            let known = kept.get(&group);
+            if !known.is_some_and(|kept| kept.is_of(own, resources())) {
+                let made = groups::aggregated_group(kinds, own, &group, &versions);
                 let made = Kept {
+                    own: own.to_vec(),
                     from: resources().cloned().collect(),
                     text: made.to_string().into(),
                 };
@@ -71,18 +85,26 @@ impl DiscoveryCache {
     }
 
     /// `/api/v1`, `/apis/GROUP/VERSION`; none when there is no such version.
-    pub(super) fn resources(&self, kinds: &Kinds, group: &str, version: &str) -> Option<Bytes> {
+    pub(super) fn resources(
+        &self,
+        kinds: &Kinds,
+        own: &[Virtual],
+        group: &str,
+        version: &str,
+    ) -> Option<Bytes> {
         let resources = kinds.resources(group, version).unwrap_or_default();
         let key = (group.to_owned(), version.to_owned());
         let mut kept = self.resources.lock();
         if let Some(kept) = kept.get(&key)
-            && kept.is_of(resources.iter())
+            && kept.is_of(own, resources.iter())
         {
             return Some(kept.text.clone());
         }
         kept.remove(&key);
-        let text: Bytes = groups::resources(kinds, group, version)?.to_string().into();
+        let text = groups::resources(kinds, own, group, version)?;
+        let text: Bytes = text.to_string().into();
         let made = Kept {
+            own: own.to_vec(),
             from: resources.to_vec(),
             text: text.clone(),
         };
@@ -114,12 +136,17 @@ mod tests {
     #[test]
     fn what_is_kept_is_what_would_be_made_now_whatever_changed_before() {
         let (registry, cache) = (Registry::builtin(), DiscoveryCache::default());
+        let own = [Virtual {
+            name: "processes",
+            verbs: &["run"],
+            namespaced: true,
+        }];
         let check = |what: &str| {
             let kinds = registry.kinds();
             for core in [true, false] {
                 let kept: Value =
-                    serde_json::from_slice(&cache.aggregated(&kinds, core, "v2")).unwrap();
-                assert_eq!(kept, groups::aggregated(&kinds, core, "v2"), "{what}");
+                    serde_json::from_slice(&cache.aggregated(&kinds, &own, core, "v2")).unwrap();
+                assert_eq!(kept, groups::aggregated(&kinds, &own, core, "v2"), "{what}");
             }
             for (group, version) in [
                 ("", "v1"),
@@ -127,11 +154,11 @@ mod tests {
                 ("a.example", "v1"),
                 ("b.example", "v1"),
             ] {
-                let kept = cache.resources(&kinds, group, version);
+                let kept = cache.resources(&kinds, &own, group, version);
                 let kept = kept.map(|text| serde_json::from_slice::<Value>(&text).unwrap());
                 assert_eq!(
                     kept,
-                    groups::resources(&kinds, group, version),
+                    groups::resources(&kinds, &own, group, version),
                     "{what}: {group}"
                 );
             }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::registry::{Kinds, Resource};
 use crate::verbs::REVIEWS;
+use crate::view::{GROUP, VERSION, Virtual};
 
 const VERBS: [&str; 8] = [
     "create",
@@ -77,8 +78,38 @@ fn group_value(group: &str, versions: &[String]) -> Value {
     })
 }
 
+/// The virtual resources of a group that has kinds in this version, so that clients resolve the names of rules. One that is
+/// called as a kind of another group is left out: clients would find it instead of the kind.
+fn virtual_of<'a>(
+    kinds: &'a Kinds,
+    own: &'a [Virtual],
+    group: &str,
+    version: &str,
+) -> impl Iterator<Item = &'a Virtual> {
+    let here = group == GROUP && version == VERSION && kinds.resources(group, version).is_some();
+    own.iter().filter(move |found| {
+        here && !kinds
+            .preferred()
+            .any(|resource| resource.plural == found.name)
+    })
+}
+
+/// Singular and kind of a virtual resource, which no object has.
+fn virtual_kind(found: &Virtual) -> (String, String) {
+    let singular = found.name.strip_suffix("es").unwrap_or(found.name);
+    let mut letters = singular.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    let kind: String = first.into_iter().chain(letters).collect();
+    (singular.to_owned(), format!("{kind}View"))
+}
+
 /// `/api/v1`, `/apis/GROUP/VERSION`.
-pub(super) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
+pub(super) fn resources(
+    kinds: &Kinds,
+    own: &[Virtual],
+    group: &str,
+    version: &str,
+) -> Option<Value> {
     let mut list = Vec::new();
     let found = kinds.resources(group, version);
     for resource in found.unwrap_or_default() {
@@ -100,6 +131,13 @@ pub(super) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Val
         list.push(json!({
             "name": plural, "singularName": kind.to_lowercase(), "namespaced": namespaced,
             "kind": kind, "verbs": ["create"],
+        }));
+    }
+    for found in virtual_of(kinds, own, group, version) {
+        let (singular, kind) = virtual_kind(found);
+        list.push(json!({
+            "name": found.name, "singularName": singular, "namespaced": found.namespaced,
+            "kind": kind, "verbs": found.verbs,
         }));
     }
     if list.is_empty() {
@@ -176,10 +214,10 @@ pub(super) fn aggregated_groups(kinds: &Kinds, core: bool) -> BTreeMap<String, V
 
 /// `/api` or `/apis`, everything at once, made anew.
 #[cfg(test)]
-pub(super) fn aggregated(kinds: &Kinds, core: bool, version: &str) -> Value {
+pub(super) fn aggregated(kinds: &Kinds, own: &[Virtual], core: bool, version: &str) -> Value {
     let groups = aggregated_groups(kinds, core).into_iter();
     let items: Vec<Value> = groups
-        .map(|(group, versions)| aggregated_group(kinds, &group, &versions))
+        .map(|(group, versions)| aggregated_group(kinds, own, &group, &versions))
         .collect();
     json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{version}"),
@@ -188,7 +226,12 @@ pub(super) fn aggregated(kinds: &Kinds, core: bool, version: &str) -> Value {
 }
 
 /// A group as the aggregated form has it.
-pub(super) fn aggregated_group(kinds: &Kinds, group: &str, versions: &[String]) -> Value {
+pub(super) fn aggregated_group(
+    kinds: &Kinds,
+    own: &[Virtual],
+    group: &str,
+    versions: &[String],
+) -> Value {
     let versions: Vec<Value> = versions
         .iter()
         .map(|version| {
@@ -202,6 +245,13 @@ pub(super) fn aggregated_group(kinds: &Kinds, group: &str, versions: &[String]) 
                 json!({
                     "resource": plural, "scope": scope(*namespaced), "singularResource": kind.to_lowercase(),
                     "responseKind": {"group": group, "version": version, "kind": kind}, "verbs": ["create"],
+                })
+            }));
+            resources.extend(virtual_of(kinds, own, group, version).map(|found| {
+                let (singular, kind) = virtual_kind(found);
+                json!({
+                    "resource": found.name, "scope": scope(found.namespaced), "singularResource": singular,
+                    "responseKind": {"group": group, "version": version, "kind": kind}, "verbs": found.verbs,
                 })
             }));
             json!({"version": version, "freshness": "Current", "resources": resources})

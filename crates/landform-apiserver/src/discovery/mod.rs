@@ -29,12 +29,14 @@ impl ApiServer {
     /// Answers a request for what the server has.
     pub(crate) fn discover(&self, call: &Call, target: &Target) -> Result<Response<Body>> {
         let kinds = self.shared.registry.kinds();
+        let own = self.virtual_resources();
         let header = call.header(ACCEPT);
         match target {
             Target::CoreVersions | Target::Groups => {
                 let core = *target == Target::CoreVersions;
                 if let Some(version) = aggregated_version(header) {
-                    let list = self.shared.discovery.aggregated(&kinds, core, version);
+                    let cache = &self.shared.discovery;
+                    let list = cache.aggregated(&kinds, &own, core, version);
                     let text = format!(
                         "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
                     );
@@ -62,7 +64,8 @@ impl ApiServer {
                 ))
             }
             Target::Resources(group, version) => {
-                let text = self.shared.discovery.resources(&kinds, group, version);
+                let cache = &self.shared.discovery;
+                let text = cache.resources(&kinds, &own, group, version);
                 let text = text.ok_or_else(ApiError::no_such_path)?;
                 let encoding = accept::negotiate(header)?.encoding;
                 Ok(match encoding {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use landform_api::budget::PROBLEMS_LISTED_MAX;
 use landform_api::keys::{
-    ANNOTATION_MAKER, ANNOTATION_RENAMED_TO, ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_WRITER,
+    ANNOTATION_MAKER, ANNOTATION_NAMER, ANNOTATION_RENAMED_TO, ANNOTATION_SERVICE_ACCOUNT,
+    ANNOTATION_WRITER,
 };
-use landform_api::writer::{Maker, Writer};
+use landform_api::writer::{Authors, Maker, Writer};
 use landform_api::{FieldError, FieldPath, FieldReason};
 use serde_json::{Value, json};
 
@@ -103,18 +104,34 @@ pub fn count_generation(object: &mut Object, old: &Object) {
     }
 }
 
-/// Notes who wrote an object's content (C6): the caller when the content is new, else whoever is noted already. What a
-/// client sends as the note is dropped. The service account that is to act for the object counts as content.
-pub fn note_writer(object: &mut Object, old: Option<&Object>, writer: Option<&Writer>) {
-    let same = |old: &&Object| {
-        let account = |object| annotation(object, ANNOTATION_SERVICE_ACCOUNT);
-        same_spec(object, old) && account(object) == account(old)
+/// Notes who wrote an object's content, and who named the service account that acts for it (C6): the caller for what is
+/// new, else the one who is noted already. What a client sends as a note is dropped.
+///
+/// A service account that is named, changed or taken away leaves the content's writer as it was: who names one doesn't
+/// vouch for the content, only for the account. Who writes the content vouches for the account as well.
+pub fn note_writer(object: &mut Object, old: Option<&Object>, authors: &Authors) {
+    let account = |object| annotation(object, ANNOTATION_SERVICE_ACCOUNT);
+    let noted = |object, key| annotation(object, key).map(ToOwned::to_owned);
+    let written_before = old.filter(|old| same_spec(object, old));
+    let writer = match written_before {
+        Some(old) => noted(old, ANNOTATION_WRITER),
+        None => authors.writer.as_ref().map(Writer::note),
     };
-    let note = match old.filter(same) {
-        Some(old) => annotation(old, ANNOTATION_WRITER).map(ToOwned::to_owned),
-        None => writer.map(Writer::note),
+    let namer = match written_before.filter(|old| account(object) == account(old)) {
+        Some(old) => noted(old, ANNOTATION_NAMER),
+        None if account(object).is_none() => None,
+        None => {
+            let caller = || authors.writer.clone().unwrap_or_else(Writer::master);
+            let namer = authors.namer.clone().unwrap_or_else(caller);
+            let is_writer = match &writer {
+                Some(writer) => *writer == namer.note(),
+                None => namer.clone().unless_master().is_none(),
+            };
+            (!is_writer).then(|| namer.note())
+        }
     };
-    set_note(object, ANNOTATION_WRITER, note);
+    set_note(object, ANNOTATION_WRITER, writer);
+    set_note(object, ANNOTATION_NAMER, namer);
 }
 
 /// Notes for which object another one is made (C6). It stays as it was noted first; what a client sends is dropped.

@@ -9,7 +9,7 @@ use crate::identity::Identity;
 use crate::request::path::{ObjectsPath, Target};
 use crate::request::query::Query;
 use crate::selector::FieldSelector;
-use crate::view::GROUP as VIEWS;
+use crate::view::{GROUP as VIEWS, Viewed};
 
 /// What a request wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,22 +32,22 @@ pub(crate) struct Action<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// What a request asks for. `view` is the name of the view that its path leads to.
+    /// What a request asks for. `view` is the one that its path leads to.
     pub(crate) fn of(
         method: &'a Method,
         target: &'a Target,
         path: &'a str,
         query: &Query,
         is_watch: bool,
-        view: Option<&'a str>,
+        view: Option<&'a Viewed>,
     ) -> Self {
         if let Some(view) = view {
-            // Not a path: `system:discovery` lets everybody read below /apis, and a view shows objects
-            // of all namespaces.
+            // Not a path: `system:discovery` lets everybody read below /apis, and a view shows objects.
             return Self::Action(Action {
                 verb: verb_of(method, true, false),
                 group: VIEWS,
-                resource: view,
+                resource: view.name,
+                namespace: &view.namespace,
                 ..Action::default()
             });
         }

@@ -14,7 +14,8 @@ use crate::shares::Share;
 const FIRST_BYTES: usize = 64 * 1024;
 /// A body that is too large is read this far, so that a client that listens only after it has sent everything hears
 /// why it was refused.
-const DRAINED_BYTES: usize = 8 * BODY_BYTES;
+/// Nothing of that is kept.
+const DRAINED_BYTES: usize = 100 * BODY_BYTES;
 
 /// Takes a body in.
 pub(crate) async fn receive<B>(body: B, patience: Duration, share: &mut Share) -> Result<Bytes>
@@ -60,13 +61,13 @@ where
         if received > DRAINED_BYTES {
             break;
         }
-        if received > counted {
-            refused |= !share.grow(received - counted);
-            counted = received;
-        }
         if received > BODY_BYTES || refused {
             whole = Vec::new();
             continue;
+        }
+        if received > counted {
+            refused = !share.grow(received - counted);
+            counted = received;
         }
         while data.has_remaining() {
             let chunk = data.chunk();
@@ -85,4 +86,47 @@ where
         return Err(too_many_requests());
     }
     Ok(whole.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use http_body_util::StreamBody;
+
+    use super::*;
+    use crate::identity::Identity;
+    use crate::shares::Shares;
+
+    /// A client that sends this many bytes, and listens when it has sent them all.
+    async fn send(length: usize) -> (ApiError, usize, Share) {
+        const CHUNK: usize = 1 << 20;
+        let taken = AtomicUsize::new(0);
+        let chunks = (0..length / CHUNK).map(|_| {
+            taken.fetch_add(CHUNK, Ordering::Relaxed);
+            let chunk = Bytes::from_static(&[b' '; CHUNK]);
+            Ok::<_, Infallible>(http_body::Frame::data(chunk))
+        });
+        let body = StreamBody::new(futures::stream::iter(chunks));
+        let mut share = Shares::of_bodies().of(&Identity::new("jane", ["dev"]));
+        let refused = receive(body, Duration::from_secs(60), &mut share).await;
+        let refused = refused.unwrap_err();
+        (refused, taken.load(Ordering::Relaxed), share)
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_too_large_is_taken_to_its_end_and_counts_no_more_than_one_that_isnt() {
+        let (refused, taken, share) = send(60 << 20).await;
+        assert_eq!(refused.reason(), Reason::RequestEntityTooLarge);
+        assert_eq!(taken, 60 << 20);
+        assert!(share.amount() <= BODY_BYTES, "{}", share.amount());
+    }
+
+    #[tokio::test]
+    async fn a_body_without_an_end_is_given_up() {
+        let (refused, taken, _) = send(10_000 << 20).await;
+        assert_eq!(refused.reason(), Reason::RequestEntityTooLarge);
+        assert!(taken < DRAINED_BYTES + (2 << 20), "{taken}");
+    }
 }

@@ -32,6 +32,7 @@ use crate::body::Body;
 use crate::dependents::Owner;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, encode, meta};
+use crate::request::decode::{self, BodyForm};
 use crate::server::{ApiServer, Call};
 
 /// What is sent.
@@ -62,7 +63,9 @@ impl ApiServer {
                 format!("objects of kind {} can't be renamed", resource.kind),
             ));
         }
-        let rename: Rename = serde_json::from_slice(&call.body).map_err(|error| {
+        let form = BodyForm::from_content_type(call.header(http::header::CONTENT_TYPE))?;
+        let sent = decode::decode(&call.body, form)?.value;
+        let rename: Rename = serde_json::from_value(sent).map_err(|error| {
             ApiError::bad_request(format!(
                 "the body must be {{\"kind\": \"Rename\", \"name\": \"NEW\"}}: {error}"
             ))

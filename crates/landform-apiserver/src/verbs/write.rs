@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use landform_api::budget::{self, Exceeded};
-use landform_api::writer::{Maker, Writer};
+use landform_api::writer::{Authors, Maker};
 use landform_api::{Budget, FieldError};
 use landform_store::{Compare, Key, Op, Record, Revision, Txn, TxnOutcome};
 use serde_json::Value;
@@ -27,8 +27,8 @@ pub(crate) struct WriteOptions {
     pub(crate) validation: FieldValidation,
     /// Who may grant only what they have; none for those who may do everything.
     pub(crate) limited: Option<Identity>,
-    /// Who is noted as the writer; none for those who may do everything (C6).
-    pub(crate) writer: Option<Writer>,
+    /// Who is noted as the writer (C6).
+    pub(crate) authors: Authors,
     /// For which object it creates others, if that is to be noted (C6).
     pub(crate) maker: Option<Maker>,
     /// Who writes, as far as room goes.
@@ -41,7 +41,10 @@ impl WriteOptions {
         dry_run: false,
         validation: FieldValidation::Ignore,
         limited: None,
-        writer: None,
+        authors: Authors {
+            writer: None,
+            namer: None,
+        },
         maker: None,
         spender: Spender::Server,
     };
@@ -52,7 +55,7 @@ impl WriteOptions {
             dry_run: call.query.dry_run()?,
             validation: FieldValidation::from_query(&call.query)?,
             limited: (!call.identity.is_master()).then(|| call.identity.clone()),
-            writer: call.writer.clone(),
+            authors: call.authors.clone(),
             maker: call.maker.clone(),
             spender: if call.identity.is_internal() {
                 Spender::Own

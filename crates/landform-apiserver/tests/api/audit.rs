@@ -299,3 +299,52 @@ async fn files_are_private_and_limited_in_size_and_number() {
     let newest = audited.lines();
     assert_eq!(newest.last().unwrap()["objectRef"]["name"], "m59");
 }
+
+#[tokio::test]
+async fn a_refused_impersonation_is_logged_with_whom_it_wanted_to_be_and_the_requests_object() {
+    let audited = Audited::start(|_| {}).await;
+    let jane = audited.api.by(Identity::new("jane", [AUTHENTICATED]));
+    let headers = [
+        ("content-type", "application/json"),
+        ("impersonate-user", "root"),
+        ("impersonate-group", "system:masters"),
+        ("impersonate-group", "dev"),
+    ];
+    let requests = [
+        (Method::GET, format!("{MAPS}/mine"), "get", json!("mine")),
+        (
+            Method::DELETE,
+            format!("{MAPS}/mine"),
+            "delete",
+            json!("mine"),
+        ),
+        (Method::GET, MAPS.to_owned(), "list", Value::Null),
+        (Method::POST, MAPS.to_owned(), "create", Value::Null),
+    ];
+    for (method, path, ..) in &requests {
+        let body = map("a").to_string();
+        let answer = jane.send(method.clone(), path, &headers, body).await;
+        assert_eq!(answer.code, 403);
+    }
+    let lines = audited.lines();
+    assert_eq!(lines.len(), requests.len());
+    for ((_, path, verb, name), line) in requests.iter().zip(&lines) {
+        assert_eq!(line["verb"], *verb, "{path}");
+        assert_eq!(line["objectRef"]["resource"], "configmaps", "{path}");
+        assert_eq!(line["objectRef"]["name"], *name, "{path}");
+        assert_eq!(line["user"]["username"], "jane");
+        let wanted = json!({"username": "root", "groups": ["system:masters", "dev"]});
+        assert_eq!(line["impersonatedUser"], wanted, "{path}");
+    }
+    // Groups alone are in the line, too.
+    let group = [headers[0], headers[2]];
+    let body = map("a").to_string();
+    let answer = jane.send(Method::POST, MAPS, &group, body).await;
+    assert_eq!(answer.code, 400);
+    let lines = audited.lines();
+    let line = lines.last().unwrap();
+    assert_eq!(
+        line["impersonatedUser"],
+        json!({"groups": ["system:masters"]})
+    );
+}

@@ -197,3 +197,60 @@ async fn built_in_kinds_are_checked_and_defaulted() {
         "Always"
     );
 }
+
+/// Browsers send some forms of bodies to other origins without asking: none of these is read, on any path.
+#[tokio::test]
+async fn a_form_that_browsers_send_anywhere_is_refused_wherever_something_is_posted() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, widgets()).await.ok();
+    api.post(WIDGETS, widget("a", json!({"size": 1})))
+        .await
+        .ok();
+    api.server
+        .mount("echo", std::sync::Arc::new(crate::views::Echo));
+    let mut paths = vec![
+        format!("{WIDGETS}/a/rename"),
+        "/apis/landform.dev/v1alpha1/echo/a".to_owned(),
+        "/apis/landform.dev/v1alpha1/echo".to_owned(),
+        "/api/v1/namespaces/default/serviceaccounts/default/token".to_owned(),
+    ];
+    let groups = api.get("/apis").await.ok();
+    let groups = groups["groups"].as_array().unwrap().iter();
+    let versions = groups.flat_map(|group| group["versions"].as_array().unwrap().iter());
+    let versions =
+        versions.map(|version| format!("/apis/{}", version["groupVersion"].as_str().unwrap()));
+    for prefix in std::iter::once("/api/v1".to_owned()).chain(versions) {
+        let list = api.get(&prefix).await.ok();
+        for resource in list["resources"].as_array().unwrap() {
+            let creates = resource["verbs"]
+                .as_array()
+                .unwrap()
+                .contains(&json!("create"));
+            let name = resource["name"].as_str().unwrap();
+            if !creates || name.contains('/') {
+                continue;
+            }
+            paths.push(match resource["namespaced"].as_bool() {
+                Some(true) => format!("{prefix}/namespaces/default/{name}"),
+                _ => format!("{prefix}/{name}"),
+            });
+        }
+    }
+    assert!(paths.len() > 20, "{paths:?}");
+    for path in paths {
+        for form in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+        ] {
+            let headers = [("content-type", form)];
+            let answer = api.send(Method::POST, &path, &headers, "{}").await;
+            let (code, reason, _) = answer.failed();
+            assert_eq!(
+                (code, reason),
+                (415, "UnsupportedMediaType"),
+                "{path} {form}"
+            );
+        }
+    }
+}

@@ -250,3 +250,49 @@ async fn reviews_answer_what_the_caller_may_do() {
         405
     );
 }
+
+#[tokio::test]
+async fn what_rules_name_besides_kinds_is_found_and_hides_no_kind() {
+    let api = Api::start().await;
+    let list = "/apis/landform.dev/v1alpha1";
+    assert_eq!(api.get(list).await.code, 404, "there is no such group yet");
+    let mut own = widgets();
+    own["metadata"]["name"] = json!("widgets.landform.dev");
+    own["spec"]["group"] = json!("landform.dev");
+    own["spec"]["versions"][0]["name"] = json!("v1alpha1");
+    api.post(DEFINITIONS, own).await.ok();
+    api.get(list).await.ok();
+    for name in ["echo", "configmaps"] {
+        api.server
+            .mount(name, std::sync::Arc::new(crate::views::Echo));
+    }
+    let resources = api.get(list).await.ok();
+    let find = |name: &str| {
+        let found = resources["resources"].as_array().unwrap().iter();
+        found.clone().find(|found| found["name"] == name).cloned()
+    };
+    assert_eq!(
+        find("processes").unwrap(),
+        json!({"name": "processes", "singularName": "process", "namespaced": true,
+               "kind": "ProcessView", "verbs": ["run"]})
+    );
+    assert_eq!(find("echo").unwrap()["verbs"], json!(["get"]));
+    assert_eq!(
+        find("configmaps"),
+        None,
+        "kubectl would take it for the kind"
+    );
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let accept = [("accept", accept)];
+    let all = api.send(Method::GET, "/apis", &accept, "").await.ok();
+    let items = all["items"].as_array().unwrap().iter();
+    let groups = items.filter(|group| group["metadata"]["name"] == "landform.dev");
+    let found: Vec<Value> = groups
+        .flat_map(|group| group["versions"][0]["resources"].as_array().unwrap())
+        .filter(|found| found["resource"] == "processes")
+        .cloned()
+        .collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["verbs"], json!(["run"]));
+    assert_eq!(found[0]["scope"], "Namespaced");
+}

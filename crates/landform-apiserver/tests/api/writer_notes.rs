@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Api, MAPS, map};
 
 const NOTE: &str = "landform.dev/writer";
+const NAMER: &str = "landform.dev/service-account-writer";
 const ACCOUNT: &str = "landform.dev/service-account";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -132,13 +133,68 @@ async fn c6_who_changes_the_content_is_its_writer_from_then_on() {
     let mut whole = api.get(&path).await.ok();
     whole["spec"]["replicas"] = json!(7);
     assert_eq!(note(&jane.put(&path, whole).await.ok()), jane_note());
-    // Who acts for it is content, too.
-    let account = json!({"metadata": {"annotations": {ACCOUNT: "web"}}});
-    assert_eq!(note(&bob.patch(&path, "merge", account).await.ok()), bobs);
     // One who may do everything leaves no note.
     let root = api.by(Identity::new("root", [MASTERS]));
     let changed = root.patch(&path, "merge", json!({"spec": {"replicas": 8}}));
     assert_eq!(note(&changed.await.ok()), None);
+}
+
+/// The note of who named the account.
+fn namer(object: &Value) -> Option<Value> {
+    let note = object["metadata"]["annotations"][NAMER].as_str()?;
+    Some(serde_json::from_str(note).unwrap())
+}
+
+#[tokio::test]
+async fn c6_who_names_an_account_is_not_the_writer_of_the_content() {
+    let (api, jane) = prepared().await;
+    let bob = bob(&api);
+    let root = api.by(Identity::new("root", [MASTERS, AUTHENTICATED]));
+    jane.post(WIDGETS, widget("a", json!({}))).await.ok();
+    let path = format!("{WIDGETS}/a");
+    let account = |name: Value| json!({"metadata": {"annotations": {ACCOUNT: name}}});
+    let bobs = Some(json!({"user": "bob"}));
+    let masters = Some(json!({"user": MASTERS, "groups": [MASTERS]}));
+    // Setting, changing and removing it leaves the content's writer, who counts again when it is gone.
+    let steps: [(&Api, Value, Option<Value>); 7] = [
+        (&root, json!("web"), masters.clone()),
+        (&root, Value::Null, None),
+        (&bob, json!("web"), bobs.clone()),
+        (&root, json!("db"), masters.clone()),
+        // The same again names nothing new.
+        (&bob, json!("db"), masters),
+        // The writer needs no note of their own.
+        (&jane, json!("web"), None),
+        (&bob, Value::Null, None),
+    ];
+    for (client, name, expected) in steps {
+        let changed = client.patch(&path, "merge", account(name.clone())).await;
+        let changed = changed.ok();
+        assert_eq!(note(&changed), jane_note(), "{name}");
+        assert_eq!(namer(&changed), expected, "{name}");
+    }
+    // Who writes the content vouches for the account that it goes with.
+    root.patch(&path, "merge", account(json!("web"))).await.ok();
+    let other = |replicas: u32| json!({"spec": {"replicas": replicas}});
+    let changed = bob.patch(&path, "merge", other(2)).await.ok();
+    assert_eq!((note(&changed), namer(&changed)), (bobs.clone(), None));
+    // The content of one who may do everything, and another's account.
+    root.patch(&path, "merge", other(3)).await.ok();
+    let changed = bob.patch(&path, "merge", account(json!("db"))).await.ok();
+    assert_eq!((note(&changed), namer(&changed)), (None, bobs));
+    let changed = bob.patch(&path, "merge", account(Value::Null)).await.ok();
+    assert_eq!((note(&changed), namer(&changed)), (None, None));
+    // Nobody forges it.
+    let forged = json!({"metadata": {"annotations": {
+        ACCOUNT: "web", NAMER: r#"{"user":"root","groups":["system:masters"]}"#,
+    }}});
+    let changed = bob.patch(&path, "merge", forged.clone()).await.ok();
+    assert_eq!(namer(&changed), Some(json!({"user": "bob"})));
+    let made = jane.post(
+        WIDGETS,
+        widget("b", forged["metadata"]["annotations"].clone()),
+    );
+    assert_eq!(namer(&made.await.ok()), None);
 }
 
 #[tokio::test]

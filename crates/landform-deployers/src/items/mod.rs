@@ -22,6 +22,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
+use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_api::landscaper::{self, keys};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::deploy_item::{Action, Observed, decide};
@@ -144,6 +145,7 @@ impl Reconciler for DeployItems {
             keys::DELETE_WITHOUT_UNINSTALL,
             keys::RECONCILE_TIME,
             keys::ABORT_TIME,
+            ANNOTATION_SERVICE_ACCOUNT,
         ] {
             annotations.get(key).hash(&mut hasher);
         }

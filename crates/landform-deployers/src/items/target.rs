@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::Api;
-use landform_api::landscaper::{GROUP, Target};
+use landform_api::landscaper::Target;
 use landform_engine::{Context, Right};
 use serde_json::Value;
 
@@ -33,22 +33,14 @@ pub(super) async fn resolve(context: &Context, item: &Item) -> Result<Found, Dep
     let Some(reference) = &item.object.spec.target else {
         return Ok(Found::None);
     };
-    let referred = context
-        .refs()
-        .first()
-        .and_then(|found| found.object.as_ref());
-    let Some(object) = referred else {
+    let referred = context.refs().first();
+    // Before the Target is looked at: whether it exists is nothing that a writer without the right may learn.
+    let right = referred.and_then(|found| found.right.clone());
+    require(context, right).await?;
+    let Some(object) = referred.and_then(|found| found.object.as_ref()) else {
         return Ok(Found::Missing(reference.name.clone()));
     };
     let target_namespace = object.namespace().unwrap_or_default();
-    let used = [Right::new(
-        "get",
-        GROUP,
-        "targets",
-        &target_namespace,
-        &reference.name,
-    )];
-    require(context, used).await?;
     let target: Target = serde_json::from_value(object.data.clone()).map_err(|error| {
         let message = format!("the Target {} can't be read: {error}", reference.name);
         DeployError::configuration("InvalidTarget", message)

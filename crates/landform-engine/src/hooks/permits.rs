@@ -11,8 +11,9 @@ use landform_process::User;
 use super::kinds::Kinds;
 use super::references::{self, RefPath};
 use super::spec::{KindName, ReconcilerSpec};
-use crate::acting::{Actor, Denied, Right};
+use crate::acting::{Actor, Right};
 use crate::context::Context;
+use crate::denied::Denied;
 use crate::reconciler::Failure;
 
 /// What the objects of a kind are told apart by: who wrote its Reconciler, and what that asks for.
@@ -33,7 +34,7 @@ impl Permits {
             reconciler: name.to_owned(),
             author,
             needed: needed(spec, kinds),
-            account: account.map(Actor::User),
+            account: account.map(Actor::Account),
         }
     }
 
@@ -77,8 +78,12 @@ impl Permits {
         if let Some(denied) = self.author_lacks(context).await? {
             return Err(denied.into());
         }
-        let seen = context.refs().iter().filter(|found| found.object.is_some());
-        let seen: Vec<Right> = seen.map(crate::Referred::right).collect();
+        // Whether the object exists or not: an error for those only that do would tell which do.
+        let seen = context
+            .refs()
+            .iter()
+            .filter_map(|found| found.right.clone());
+        let seen: Vec<Right> = seen.collect();
         match context.missing(seen).await? {
             Some(denied) => Err(denied.into()),
             None => Ok(()),

@@ -9,6 +9,9 @@
 //! | `history/GROUP/KIND/NAMESPACE/NAME` | the phases that it had |
 //!
 //! The core group is `core`, and `-` stands for the namespace of what is in none.
+//!
+//! Who has the right to a view in one namespace only may ask about objects of that namespace, and is shown what else they may
+//! read: everything is read with their own rights.
 
 pub mod history;
 
@@ -17,7 +20,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::Client;
 use landform_apiserver::error::{ApiError, Reason, Result};
-use landform_apiserver::{ApiServer, Query, View};
+use landform_apiserver::{ApiServer, Identity, Query, View};
 use landform_engine::Engine;
 use serde_json::Value;
 
@@ -57,6 +60,35 @@ impl Explain {
     /// When the object doesn't exist, or something can't be read.
     pub async fn why(&self, object: &ObjectRef) -> std::result::Result<crate::Why, ReadError> {
         crate::why::explain(&self.reader, object).await
+    }
+
+    /// Answers a caller who may see the namespace of the path.
+    async fn read_limited(
+        &self,
+        view: &str,
+        path: &[&str],
+        who: &Identity,
+    ) -> Result<Option<Value>> {
+        let (Some(object), Some(namespace)) = (self.object(path).await?, namespace(path)) else {
+            return Ok(None);
+        };
+        let reader = self.reader.clone();
+        let reader = reader.limited_to(namespace, &who.user, &who.groups);
+        match view {
+            "why" => answer(
+                &crate::why::explain(&reader, &object)
+                    .await
+                    .map_err(refused)?,
+            ),
+            "tree" => answer(&tree::below(&reader, &object).await.map_err(refused)?),
+            "history" => {
+                // Only of what the caller may read.
+                reader.get(&object).await.map_err(refused)?;
+                Ok(self.history.shown(&object))
+            }
+            _ => return Ok(None),
+        }
+        .map(Some)
     }
 
     async fn read(&self, view: &str, path: &[&str], query: &Query) -> Result<Option<Value>> {
@@ -114,7 +146,16 @@ fn refused(error: ReadError) -> ApiError {
         ReadError::NoSuchKind { .. } | ReadError::NotFound(_) => {
             ApiError::new(Reason::NotFound, error.to_string())
         }
+        ReadError::Forbidden(_) => ApiError::new(Reason::Forbidden, error.to_string()),
         ReadError::Failed(..) => ApiError::new(Reason::ServiceUnavailable, error.to_string()),
+    }
+}
+
+/// The namespace of the object that a path names.
+fn namespace<'p>(path: &[&'p str]) -> Option<&'p str> {
+    match path {
+        [_, _, namespace, _] if *namespace != "-" => Some(namespace),
+        _ => None,
     }
 }
 
@@ -128,5 +169,22 @@ impl View for Named {
         query: &'a Query,
     ) -> BoxFuture<'a, Result<Option<Value>>> {
         Box::pin(self.1.read(self.0, path, query))
+    }
+
+    fn namespaced(&self) -> bool {
+        self.0 != "graph"
+    }
+
+    fn namespace<'p>(&self, path: &[&'p str]) -> Option<&'p str> {
+        namespace(path)
+    }
+
+    fn read_as<'a>(
+        &'a self,
+        path: &'a [&'a str],
+        _query: &'a Query,
+        who: &'a Identity,
+    ) -> BoxFuture<'a, Result<Option<Value>>> {
+        Box::pin(self.1.read_limited(self.0, path, who))
     }
 }

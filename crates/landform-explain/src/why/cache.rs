@@ -71,8 +71,8 @@ impl<'a> Cache<'a> {
         };
         match self.get(&name).await {
             Ok(found) => Ok(found.is_none_or(|found| judge::deleting(&found))),
-            // A cluster without projects.
-            Err(ReadError::NoSuchKind { .. }) => Ok(false),
+            // A cluster without projects, or a caller who may not see them.
+            Err(ReadError::NoSuchKind { .. } | ReadError::Forbidden(_)) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -121,8 +121,8 @@ impl<'a> Cache<'a> {
             }
             let found = match self.get(&name).await {
                 Ok(Some(found)) => found,
-                // An owner of a kind that isn't served can't be looked at.
-                Ok(None) | Err(ReadError::NoSuchKind { .. }) => break,
+                // An owner of a kind that isn't served, or that the caller may not see, can't be looked at.
+                Ok(None) | Err(ReadError::NoSuchKind { .. } | ReadError::Forbidden(_)) => break,
                 Err(error) => return Err(error),
             };
             next = owner(&found);

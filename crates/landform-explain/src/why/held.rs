@@ -26,8 +26,8 @@ pub(super) async fn by_project(
     };
     let found = match cache.get(&project).await {
         Ok(Some(found)) => found,
-        // A cluster without this project, or without any.
-        Ok(None) | Err(ReadError::NoSuchKind { .. }) => return Ok(()),
+        // A cluster without this project, or without any, or a caller who may not see it.
+        Ok(None) | Err(ReadError::NoSuchKind { .. } | ReadError::Forbidden(_)) => return Ok(()),
         Err(error) => return Err(error),
     };
     let held = serde_json::from_value(found["status"]["heldDeletions"].clone());

@@ -15,6 +15,7 @@ use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::catalog::{self, AppType, AppTypePhase, keys};
+use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::app_type::decide;
 use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related};
@@ -148,6 +149,8 @@ impl Reconciler for AppTypes {
 
     fn content(&self, object: &DynamicObject) -> u64 {
         let rollback = object.annotations().get(keys::ROLLBACK);
-        hash_of(&(&object.metadata.uid, object.metadata.generation, rollback))
+        let account = object.annotations().get(ANNOTATION_SERVICE_ACCOUNT);
+        let metadata = &object.metadata;
+        hash_of(&(&metadata.uid, metadata.generation, rollback, account))
     }
 }

@@ -12,6 +12,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::catalog;
 use landform_api::catalog::source::{Catalog, CatalogPhase, CatalogProblem, CatalogStatus};
+use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_api::{GroupKind, GroupVersionKind, duration};
 use landform_catalog::{CatalogInput, Content, graph};
 use landform_engine::{
@@ -255,6 +256,12 @@ impl Reconciler for Catalogs {
 
     fn content(&self, object: &DynamicObject) -> u64 {
         let metadata = &object.metadata;
-        hash_of(&(&metadata.uid, metadata.generation, &metadata.labels))
+        let account = object.annotations().get(ANNOTATION_SERVICE_ACCOUNT);
+        hash_of(&(
+            &metadata.uid,
+            metadata.generation,
+            &metadata.labels,
+            account,
+        ))
     }
 }

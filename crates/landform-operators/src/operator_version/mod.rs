@@ -16,6 +16,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::catalog::operator_version::OperatorVersion;
 use landform_api::catalog::{self, Phase, keys};
+use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_api::landscaper;
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::operator_version::decide;
@@ -162,7 +163,14 @@ impl Reconciler for OperatorVersions {
         let rollback = object.annotations().get(keys::ROLLBACK_OF);
         let conditions = object.data["status"]["conditions"].to_string();
         let metadata = &object.metadata;
-        hash_of(&(&metadata.uid, metadata.generation, rollback, conditions))
+        let account = object.annotations().get(ANNOTATION_SERVICE_ACCOUNT);
+        hash_of(&(
+            &metadata.uid,
+            metadata.generation,
+            rollback,
+            account,
+            conditions,
+        ))
     }
 }
 

@@ -191,7 +191,8 @@ fn aggregated(answer: &Value) -> Vec<Kind> {
     for group in list(&answer["items"]) {
         for version in list(&group["versions"]) {
             for resource in list(&version["resources"]) {
-                if !list(&resource["verbs"]).any(|verb| verb == "get") {
+                // Rules can name more than there are objects of.
+                if !list(&resource["verbs"]).any(|verb| verb == "list") {
                     continue;
                 }
                 kinds.push(Kind {
@@ -212,7 +213,10 @@ fn aggregated(answer: &Value) -> Vec<Kind> {
 /// The kinds of one group and version.
 fn plain_list(answer: &Value, group: &str, version: &str) -> Vec<Kind> {
     let resources = list(&answer["resources"]);
-    let whole = resources.filter(|resource| !text(&resource["name"]).contains('/'));
+    let whole = resources.filter(|resource| {
+        let stored = list(&resource["verbs"]).any(|verb| verb == "list");
+        stored && !text(&resource["name"]).contains('/')
+    });
     let kinds = whole.map(|resource| Kind {
         group: group.to_owned(),
         version: version.to_owned(),
@@ -252,7 +256,8 @@ mod tests {
         let list = json!({"resources": [
             {"name": "deployments/scale", "singularName": "", "kind": "Scale", "namespaced": true},
             {"name": "deployments", "singularName": "deployment", "kind": "Deployment",
-             "namespaced": true, "shortNames": ["deploy"]},
+             "namespaced": true, "shortNames": ["deploy"], "verbs": ["get", "list"]},
+            {"name": "depths", "singularName": "depth", "kind": "Depth", "namespaced": true, "verbs": ["get"]},
         ]});
         Kinds(plain_list(&list, "apps", "v1"))
     }
@@ -268,6 +273,7 @@ mod tests {
             ("deployments.v1.apps", true),
             ("deployment.extensions", false),
             ("scale", false),
+            ("depth", false),
             ("depl", false),
         ] {
             assert_eq!(kinds().find(word).is_ok(), found, "{word}");
@@ -289,7 +295,7 @@ mod tests {
             "metadata": {"name": "apps"},
             "versions": [{"version": "v1", "resources": [
                 {"resource": "deployments", "singularResource": "deployment", "scope": "Namespaced",
-                 "responseKind": {"kind": "Deployment"}, "shortNames": ["deploy"], "verbs": ["get"]},
+                 "responseKind": {"kind": "Deployment"}, "shortNames": ["deploy"], "verbs": ["get", "list"]},
                 {"resource": "reviews", "singularResource": "review", "scope": "Cluster",
                  "responseKind": {"kind": "Review"}, "verbs": ["create"]},
             ]}],

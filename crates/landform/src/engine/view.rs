@@ -16,6 +16,10 @@ pub(crate) struct EngineView(pub(crate) Engine);
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Option<Value>, ApiError>> + Send + 'a>>;
 
 impl View for EngineView {
+    fn verbs(&self) -> &'static [&'static str] {
+        &["create", "get"]
+    }
+
     fn read<'a>(&'a self, path: &'a [&'a str], query: &'a Query) -> Answer<'a> {
         Box::pin(async move {
             let get = |key: &str| query.get(key).map(str::to_owned);

@@ -1,5 +1,6 @@
 //! Logs of deploy items, readable through the API under `/apis/landform.dev/v1alpha1/logs/NAMESPACE/NAME`, so that
-//! nobody needs the server's disk. Whoever may read the resource `logs` of group `landform.dev` may read all of them.
+//! nobody needs the server's disk. Who may `get` the resource `logs` of group `landform.dev` in a namespace may read those of its
+//! items; those of hooks, which are in no namespace, take the right in the whole cluster.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -101,6 +102,17 @@ fn no_log(name: &str, kind: &str, previous: bool) -> String {
 }
 
 impl View for LogsView {
+    fn namespaced(&self) -> bool {
+        true
+    }
+
+    fn namespace<'p>(&self, path: &[&'p str]) -> Option<&'p str> {
+        match path {
+            [namespace, _] if *namespace != super::HOOKS => Some(namespace),
+            _ => None,
+        }
+    }
+
     fn read<'a>(
         &'a self,
         path: &'a [&'a str],

@@ -26,21 +26,24 @@ pub(super) async fn collect(
             continue;
         };
         let secrets: Api<Secret> = Api::namespaced(objects.client(), objects.namespace());
-        let Some(secret) = secrets.get_opt(&reference.name).await? else {
-            let what = format!(
-                "the export Secret {} of the item {name} doesn't exist",
-                reference.name
-            );
-            return Err(Failure::Transient(what));
-        };
+        let secret = secrets.get_opt(&reference.name).await?;
         // A status can be written by others: a Secret that isn't the item's own is read with the writer's rights (C6).
-        if !is_owned_by(&secret.metadata, object.metadata.uid.as_deref()) {
+        let uid = object.metadata.uid.as_deref();
+        let own = |secret: &Secret| is_owned_by(&secret.metadata, uid);
+        if !secret.as_ref().is_some_and(own) {
             let namespace = objects.namespace();
             let right = Right::new("get", "", "secrets", namespace, &reference.name);
             if let Some(denied) = context.missing([right]).await? {
                 return Err(denied.into());
             }
         }
+        let Some(secret) = secret else {
+            let what = format!(
+                "the export Secret {} of the item {name} doesn't exist",
+                reference.name
+            );
+            return Err(Failure::Transient(what));
+        };
         let data = secret.data.unwrap_or_default();
         let value = data.get(KEY).and_then(|bytes| parse_export(&bytes.0));
         let Some(value) = value else {

@@ -153,9 +153,9 @@ pub(super) async fn denied(
     }
     for found in context.refs() {
         let kind = &found.reference.kind;
-        // Whether it exists is nothing that somebody without the right may learn.
+        // Whether it exists is nothing that a writer without the right may learn.
         if kind.group.is_empty()
-            && let Some(missing) = context.missing([found.right()]).await?
+            && let Some(missing) = context.missing(found.right.clone()).await?
         {
             let key = (kind.kind.clone(), found.reference.name.clone());
             denied.insert(key, missing.to_string());
