@@ -14,6 +14,9 @@ pub const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 /// The group of all service accounts; with a colon and a namespace, of those in it.
 pub const ACCOUNTS: &str = "system:serviceaccounts";
 
+/// In every error about missing rights, before the list of them: it tells such an error from others.
+pub const RIGHTS_MISSING: &str = "and these are missing:";
+
 /// Who last changed an object's content, as the API server notes it in [`ANNOTATION_WRITER`].
 ///
 /// An object without a note was written by a member of [`MASTERS`] or by Landform itself, which both may do everything.

@@ -34,6 +34,12 @@ pub trait Deployer: Send + Sync + 'static {
     /// The type of deploy items, for instance `landscaper.gardener.cloud/mock`.
     fn kind(&self) -> &str;
 
+    /// Whether it is for items of this namespace; those of others are left to deployers elsewhere.
+    fn serves(&self, namespace: &str) -> bool {
+        let _ = namespace;
+        true
+    }
+
     /// Brings the item to its target, and waits until it is ready there.
     fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>>;
 

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 
 use crate::{DeployError, Deployed, Deployer, Job, Kept};
 
-/// Another deployer, for items of these namespaces. Items of others fail, but what they deployed before can be removed.
+/// Another deployer, for items of these namespaces. Those of others are left alone: other processes may serve them.
 pub struct Limited<D> {
     deployer: D,
     namespaces: BTreeSet<String>,
@@ -20,20 +20,6 @@ impl<D: Deployer> Limited<D> {
             namespaces: namespaces.into_iter().collect(),
         }
     }
-
-    fn check(&self, job: &Job<'_>) -> Result<(), DeployError> {
-        let (namespace, _) = job.name();
-        if self.namespaces.contains(namespace) {
-            return Ok(());
-        }
-        let served: Vec<&str> = self.namespaces.iter().map(String::as_str).collect();
-        let message = format!(
-            "items of type {} are not deployed in the namespace {namespace}: this server does that in {}",
-            self.deployer.kind(),
-            served.join(", ")
-        );
-        Err(DeployError::configuration("NamespaceNotServed", message))
-    }
 }
 
 impl<D: Deployer> Deployer for Limited<D> {
@@ -41,11 +27,12 @@ impl<D: Deployer> Deployer for Limited<D> {
         self.deployer.kind()
     }
 
+    fn serves(&self, namespace: &str) -> bool {
+        self.namespaces.contains(namespace)
+    }
+
     fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
-        match self.check(job) {
-            Ok(()) => self.deployer.deploy(job),
-            Err(error) => Box::pin(async { Err(error) }),
-        }
+        self.deployer.deploy(job)
     }
 
     fn remove<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
@@ -53,10 +40,7 @@ impl<D: Deployer> Deployer for Limited<D> {
     }
 
     fn keep<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Kept, DeployError>> {
-        match self.check(job) {
-            Ok(()) => self.deployer.keep(job),
-            Err(error) => Box::pin(async { Err(error) }),
-        }
+        self.deployer.keep(job)
     }
 
     fn keeps(&self) -> bool {

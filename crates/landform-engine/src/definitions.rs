@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::hooks::decide::ANNOTATION_LAST_APPLIED;
 use crate::hooks::three_way;
+use crate::reconciler::chain;
 
 /// Others may write the definition at the same time, for instance its conditions.
 const ATTEMPTS: usize = 5;
@@ -23,13 +24,12 @@ pub enum InstallError {
         error: String,
     },
     /// The API refuses it.
-    #[error("the definition {name} can't be installed")]
+    #[error("the definition {name} can't be installed: {error}")]
     Api {
         /// The definition's name.
         name: String,
         /// What the API answers.
-        #[source]
-        error: kube::Error,
+        error: String,
     },
 }
 
@@ -47,9 +47,12 @@ pub async fn install(client: &Client, wanted: &Value) -> Result<(), InstallError
             error: error.to_string(),
         })?;
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let refused = |error| InstallError::Api {
+    let refused = |error: kube::Error| InstallError::Api {
         name: name.to_owned(),
-        error,
+        error: match error {
+            kube::Error::Api(status) => status.message,
+            other => chain(&other),
+        },
     };
     let mut last = None;
     for _ in 0..ATTEMPTS {

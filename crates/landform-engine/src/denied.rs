@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::Client;
 use kube::api::Api;
 use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
-use landform_api::writer::{ACCOUNT_PREFIX, Writer};
+use landform_api::writer::{ACCOUNT_PREFIX, RIGHTS_MISSING, Writer};
 
 use crate::acting::Right;
 use crate::reconciler::Failure;
@@ -87,7 +87,7 @@ impl Denied {
             more => format!("; and {more} more"),
         };
         format!(
-            "{}, and these are missing: {}{more}. {}{}",
+            "{}, {RIGHTS_MISSING} {}{more}. {}{}",
             self.whose(),
             listed.join("; "),
             self.grant(),

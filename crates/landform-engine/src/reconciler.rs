@@ -49,6 +49,17 @@ pub trait Reconciler: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Nothing can be done for an object, because the account that is to act for it may not (C6): called instead of
+    /// [`Reconciler::reconcile`] by kinds that say more about it than every object does.
+    fn refused<'a>(
+        &'a self,
+        context: &'a Context,
+        why: &'a Failure,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        let _ = (context, why);
+        Box::pin(async { Ok(()) })
+    }
+
     /// Names under which others refer to what an object gives them: whoever refers to such a name runs
     /// after this object and not together with it, and runs again when the provision moves. An object of
     /// that name may exist or not; its kind must have no reconciler.

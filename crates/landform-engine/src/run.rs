@@ -161,7 +161,10 @@ impl Run {
                 let result = reconciled.catch_unwind().await;
                 result.unwrap_or_else(|panic| Err(panicked(&self.key, &*panic)))
             }
-            Err(failure) => Err(failure),
+            Err(failure) => {
+                self.reconciler.refused(&context, &failure).await?;
+                Err(failure)
+            }
         };
         if self.cancellation.is_cancelled() {
             // Another run follows, and its end counts.

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 use http::Method;
 use kube::Client;
+use landform_api::keys::ANNOTATION_ERROR;
 use landform_api::landscaper::{self, Operation, keys};
+use landform_api::writer::RIGHTS_MISSING;
 use serde_json::{Value, json};
 
 use crate::client::kind::Kinds;
@@ -122,7 +124,7 @@ pub(crate) fn retry(args: RetryArgs) -> Result<ExitCode, AnyError> {
                 continue;
             }
             let phase = object["status"]["phase"].as_str().unwrap_or("none");
-            if is_failed(&object) {
+            if is_failed(&object) || is_held_up(&object) {
                 ask(&client, &root, Operation::Reconcile).await?;
                 say(&format!("{} is tried again\n", root.short()))?;
             } else {
@@ -153,7 +155,7 @@ async fn retry_all(client: &Client, everywhere: bool) -> Result<ExitCode, AnyErr
             let is_owned = object["metadata"]["ownerReferences"]
                 .as_array()
                 .is_some_and(|owners| !owners.is_empty());
-            if !is_failed(object) || is_owned {
+            if is_owned || !(is_failed(object) || is_held_up(object)) {
                 continue;
             }
             let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
@@ -174,6 +176,12 @@ fn is_failed(object: &Value) -> bool {
         object["status"]["phase"].as_str(),
         Some("Failed" | "Aborted")
     )
+}
+
+/// Whether an object waits for something that Landform doesn't hear of, such as a right, or tells an error of its last run.
+fn is_held_up(object: &Value) -> bool {
+    let lacks_rights = object["status"].to_string().contains(RIGHTS_MISSING);
+    lacks_rights || object["metadata"]["annotations"][ANNOTATION_ERROR].is_string()
 }
 
 /// Whether an object does what its annotation asks for.

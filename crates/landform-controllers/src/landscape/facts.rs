@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
+use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_api::landscaper::installation::{
     ImportStatus, InstallationExports, InstallationImports, ObjectReference,
 };
@@ -259,6 +260,7 @@ pub(super) fn content(object: &DynamicObject) -> u64 {
         keys::OPERATION,
         keys::IGNORE,
         keys::DELETE_WITHOUT_UNINSTALL,
+        ANNOTATION_SERVICE_ACCOUNT,
     ] {
         annotations.get(key).hash(&mut hasher);
     }

@@ -298,7 +298,7 @@ fn late_error(late: &Late) -> DeployError {
         Late::Pickup { expected } => {
             let time = minutes(landform_decide::deploy_item::PICKUP_TIMEOUT_MS);
             let message = format!(
-                "{expected} was expected to pick the item up within {time}, and nobody did: is that deployer running?"
+                "{expected} was expected to pick the item up within {time}, and none did: is one running that serves its namespace? This server doesn't (its options --deployer and --without-deployers)"
             );
             ("WaitForPickup", "PickupTimeout", message)
         }

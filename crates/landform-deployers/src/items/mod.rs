@@ -72,8 +72,12 @@ impl DeployItems {
         self
     }
 
-    fn deployer(&self, kind: &str) -> Option<&Arc<dyn Deployer>> {
-        self.deployers.get(kind).or(self.others.as_ref())
+    /// The deployer of an item, if it is one of this process.
+    fn deployer(&self, item: &observe::Item) -> Option<&Arc<dyn Deployer>> {
+        let namespace = item.metadata.namespace.as_deref().unwrap_or_default();
+        let found = self.deployers.get(&item.object.spec.kind);
+        let found = found.or(self.others.as_ref());
+        found.filter(|deployer| deployer.serves(namespace))
     }
 
     /// What deployers ask for calls with; to be connected with the engine when that has started.
@@ -97,7 +101,7 @@ impl Reconciler for DeployItems {
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(async move {
             let item = observe::Item::read(context)?;
-            let deployer = self.deployer(&item.object.spec.kind);
+            let deployer = self.deployer(&item);
             let needed_by = self.siblings.dependents(context.object());
             let seen = observe::observed(context.now_ms(), &item, deployer.is_some(), needed_by);
             let seen = Observed {
@@ -199,7 +203,7 @@ impl Reconciler for DeployItems {
         let Ok(item) = observe::Item::of(object, None) else {
             return false;
         };
-        let deployer = self.deployer(&item.object.spec.kind);
+        let deployer = self.deployer(&item);
         if item.object.spec.target.is_some() || deployer.is_some_and(|deployer| deployer.keeps()) {
             return false;
         }

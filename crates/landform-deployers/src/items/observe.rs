@@ -59,12 +59,11 @@ pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<Stri
     let timeout = spec.timeout.as_deref().and_then(duration::parse);
     let timeout_ms = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
     let elsewhere = || {
-        let name = status
-            .deployer
-            .as_ref()
-            .map(|deployer| deployer.name.as_str());
-        let name = name.filter(|name| !name.is_empty());
-        match name {
+        // What a process of Landform had before, and doesn't serve any more, is for any deployer of that type.
+        let deployer = status.deployer.as_ref();
+        let deployer = deployer.filter(|deployer| deployer.identity != super::IDENTITY);
+        let name = deployer.map(|deployer| deployer.name.as_str());
+        match name.filter(|name| !name.is_empty()) {
             Some(name) => format!("the deployer {name} of type {}", spec.kind),
             None => format!("a deployer of type {}", spec.kind),
         }

@@ -162,6 +162,7 @@ fn explain(action: &Action, name: &ChildName, error: kube::Error) -> Failure {
     };
     match Failure::from(error) {
         Failure::Conflict(text) => Failure::Conflict(format!("{name}: {text}")),
+        Failure::Refused(text) => Failure::Refused(format!("{name} can't be {verb}: {text}")),
         other => Failure::Transient(format!("{name} can't be {verb}: {other}")),
     }
 }

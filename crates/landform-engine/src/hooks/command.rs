@@ -39,6 +39,18 @@ struct Ended {
     stderr: Vec<u8>,
 }
 
+impl Ended {
+    /// All that it printed: what it complained about, and then what it answered.
+    fn words(&self) -> Vec<u8> {
+        let mut words = self.stderr.trim_ascii_end().to_vec();
+        if !words.is_empty() {
+            words.push(b'\n');
+        }
+        words.extend_from_slice(&self.stdout);
+        words
+    }
+}
+
 impl CommandHook {
     pub(crate) fn new(command: CommandLine, machine: Arc<dyn Machine>) -> Result<Self, String> {
         if command.words.first().is_none_or(String::is_empty) {
@@ -83,16 +95,21 @@ impl CommandHook {
             biased;
             error = give_up => {
                 group.0.send(Signal::Term);
-                let ended = tokio::time::timeout(grace, &mut end).await.is_ok();
+                let mut ended = tokio::time::timeout(grace, &mut end).await.ok();
                 group.0.send(Signal::Kill);
                 // Processes that left the group may hold its pipes.
                 let marked = self.machine.kill_marked(&recorded.mark).await;
                 marked.map_err(|error| CallError::Failed(error.to_string()))?;
-                if !ended {
-                    let _ = tokio::time::timeout(PATIENCE, &mut end).await;
+                if ended.is_none() {
+                    ended = tokio::time::timeout(PATIENCE, &mut end).await.ok();
                 }
                 group.gone().await?;
-                return Err(error);
+                return Err(match (error, ended) {
+                    (CallError::Failed(problem), Some(Ok(ended))) => {
+                        CallError::refused(problem, None, &ended.words())
+                    }
+                    (error, _) => error,
+                });
             }
             ended = &mut end => ended,
         };
@@ -234,5 +251,10 @@ fn answer(ended: Ended) -> Result<Bytes, CallError> {
     }
     let problem = format!("ended with {}", ended.status);
     let complaint = protocol::complaint_of(&ended.stdout);
-    Err(CallError::refused(problem, complaint, &ended.stderr))
+    // An answer that says what is wrong is shown, and need not be kept.
+    let words = match complaint {
+        Some(_) => ended.stderr.clone(),
+        None => ended.words(),
+    };
+    Err(CallError::refused(problem, complaint, &words))
 }

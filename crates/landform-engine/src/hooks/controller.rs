@@ -154,11 +154,33 @@ impl ReconcilerController {
             Standing::Taken(by) => Outcome::Wait(format!("{KIND} {by} to let go of the kind")),
             Standing::Registered | Standing::Invalid(_) | Standing::Unreachable(_) => Outcome::Done,
         };
+        self.tell(context, &manifest, &standing).await?;
+        Ok(outcome)
+    }
+
+    async fn tell(
+        &self,
+        context: &Context,
+        manifest: &Manifest,
+        standing: &Standing,
+    ) -> Result<(), Failure> {
         let generation = context.object().metadata.generation;
         let now = write_time(context.now_ms() / 1000 * 1000);
-        let status = status::status(&standing, &manifest.status, generation, &now);
-        context.write_status(&status).await?;
-        Ok(outcome)
+        let status = status::status(standing, &manifest.status, generation, &now);
+        context.write_status(&status).await
+    }
+
+    /// The account that is to act for a Reconciler may not.
+    async fn refuse(&self, context: &Context, why: &Failure) -> Result<(), Failure> {
+        if context.deleting() {
+            return Ok(());
+        }
+        let manifest: Manifest = context.typed()?;
+        let name = context.object().name_any();
+        let kind = manifest.spec.of.group_kind();
+        self.stand_back(context, &name, &kind).await?;
+        let standing = Standing::Denied(why.to_string());
+        self.tell(context, &manifest, &standing).await
     }
 
     /// Registers what a Reconciler asks for, if it may, and says how it stands.
@@ -366,6 +388,14 @@ impl Reconciler for ReconcilerController {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(self.run(context))
+    }
+
+    fn refused<'a>(
+        &'a self,
+        context: &'a Context,
+        why: &'a Failure,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(self.refuse(context, why))
     }
 
     fn related(&self) -> Vec<Related> {

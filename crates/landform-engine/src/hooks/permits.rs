@@ -5,10 +5,11 @@
 //! writer of the object to what that refers to and to the children that are made for it. A Reconciler that names a
 //! service account has children written with that account's rights instead of the object's writer's.
 
+use landform_api::GroupVersionKind;
 use landform_api::writer::Writer;
 use landform_process::User;
 
-use super::kinds::Kinds;
+use super::kinds::{Kinds, Served};
 use super::references::{self, RefPath};
 use super::spec::{KindName, ReconcilerSpec};
 use crate::acting::{Actor, Right};
@@ -41,6 +42,33 @@ impl Permits {
     /// Who writes children.
     pub(crate) fn writes_children<'a>(&'a self, context: &'a Context) -> &'a Actor {
         self.account.as_ref().unwrap_or_else(|| context.actor())
+    }
+
+    /// What the one who writes children has no right to, of all that may be done with them in the object's namespace.
+    ///
+    /// # Errors
+    /// What the API answers.
+    pub(crate) async fn lacks_children(
+        &self,
+        context: &Context,
+        owned: &[(GroupVersionKind, Served)],
+    ) -> Result<Option<Denied>, Failure> {
+        let home = context.object().metadata.namespace.as_deref();
+        let rights = owned.iter().flat_map(|(kind, served)| {
+            let namespace = home.filter(|_| served.namespaced).unwrap_or_default();
+            let right =
+                |verb: &str| Right::new(verb, &kind.group, &served.resource.plural, namespace, "");
+            ["create", "patch", "delete"].map(right)
+        });
+        let rights: Vec<Right> = rights.collect();
+        let lacks = context.missing_of(self.writes_children(context), rights);
+        let lacks = lacks.await?;
+        Ok(match &self.account {
+            Some(_) => {
+                lacks.map(|denied| denied.of(&format!("the Reconciler {}", self.reconciler)))
+            }
+            None => lacks,
+        })
     }
 
     /// What the author of the Reconciler has no right to.

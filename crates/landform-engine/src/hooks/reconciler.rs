@@ -259,9 +259,15 @@ impl HookReconciler {
             }
             match children::carry_out(&client, &self.kinds, action).await {
                 Ok(()) => {}
-                Err(Failure::Transient(problem) | Failure::Refused(problem)) => {
+                Err(Failure::Refused(problem)) => {
+                    // Missing rights are listed, all of them, instead of one refusal for each child.
+                    if let Some(denied) = self.permits.lacks_children(context, &self.owned).await? {
+                        problems.push(denied.to_string());
+                        return Ok(problems);
+                    }
                     problems.push(problem);
                 }
+                Err(Failure::Transient(problem)) => problems.push(problem),
                 Err(failure) => return Err(failure),
             }
         }

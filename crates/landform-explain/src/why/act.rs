@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
+use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
+use landform_api::writer::RIGHTS_MISSING;
 use landform_engine::hooks::FINALIZER_PREFIX;
 
-use super::judge::{Cause, HookCall, Sort, text};
+use super::judge::{Cause, HookCall, Sort, deleting, text};
 use super::missing::Origin;
-use super::{Rank, Who};
+use super::{Rank, Wait, Who};
 use crate::object::ObjectRef;
 
 /// What is to be done.
@@ -96,10 +98,9 @@ fn landform(rank: Rank, act: String) -> Advice {
     }
 }
 
-/// Whether an object failed because its writer lacks rights (C6).
-fn lacks_rights(object: &Value) -> bool {
-    let codes = object["status"]["lastError"]["codes"].as_array();
-    codes.is_some_and(|codes| codes.iter().any(|code| code == "ERR_UNAUTHORIZED"))
+/// Whether a text is an error about missing rights (C6).
+pub(super) fn tells_of_rights(text: &str) -> bool {
+    text.contains(RIGHTS_MISSING)
 }
 
 fn namespace_option(object: &Value) -> String {
@@ -107,19 +108,64 @@ fn namespace_option(object: &Value) -> String {
     namespace.map_or_else(String::new, |namespace| format!(" -n {namespace}"))
 }
 
+/// An object as the commands of Landform take it, with its namespace unless that is the one of commands without.
+fn argument(object: &ObjectRef) -> String {
+    match object.namespace.as_str() {
+        "" | "default" => object.to_string(),
+        namespace => format!("{object} -n {namespace}"),
+    }
+}
+
+/// What to do about missing rights; `then` is how it goes on.
+fn grant(then: &str) -> Advice {
+    person(format!(
+        "grant the rights that the error lists, as it says, or have an administrator do that; {then}"
+    ))
+}
+
+/// What to do about an object that is refused something for want of rights.
+fn about_rights(cause: &Cause, object: &Value) -> Advice {
+    let own = ObjectRef::of(object);
+    match &cause.sort {
+        Sort::Hook { now, .. } => match now {
+            HookCall::Ended { again: Some(again) } => {
+                grant(&format!("the hook is called then, at {again}"))
+            }
+            _ => grant("the hook is called then, after some minutes at most"),
+        },
+        _ if deleting(object) => grant(
+            "Landform tries to remove it again by itself; or let it go without that, as the error says",
+        ),
+        Sort::Configuration | Sort::Failed | Sort::Timeout if !is_reconciler(object) => {
+            grant(&format!("then run: landform retry {}", argument(&own)))
+        }
+        Sort::Retried { again: Some(again) } => {
+            grant(&format!("Landform tries again by itself, next at {again}"))
+        }
+        _ => grant("Landform looks again by itself, after some minutes at most"),
+    }
+}
+
 /// What to do about something that is wrong with an object itself.
 pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option<&Hook>) -> Advice {
-    let (place, named) = (handle.place(), &handle.object);
+    if tells_of_rights(&cause.message) {
+        return about_rights(cause, object);
+    }
+    if cause.message.contains(ANNOTATION_SERVICE_ACCOUNT) {
+        return about_account(object);
+    }
+    let (place, named) = (handle.place(), argument(&handle.object));
     match &cause.sort {
         Sort::Configuration if is_project(object) => {
             person("fix the file; the project is read again when it is saved".to_owned())
         }
-        Sort::Configuration if lacks_rights(object) => person(format!(
-            "grant the rights that are missing, or name a service account that has them; then run it again: landform retry {}{}",
-            ObjectRef::of(object),
-            namespace_option(object)
+        Sort::Timeout if cause.reason == "PickupTimeout" => person(format!(
+            "start the server, or an engine, so that it deploys items of type {} in the namespace {} (option --deployer), or another deployer of that type; then run: landform retry {}",
+            object["spec"]["type"].as_str().unwrap_or_default(),
+            object["metadata"]["namespace"].as_str().unwrap_or_default(),
+            argument(&ObjectRef::of(object))
         )),
-        Sort::Configuration if *named == ObjectRef::of(object) => person(format!(
+        Sort::Configuration if handle.object == ObjectRef::of(object) => person(format!(
             "fix {place}, or what it imports; Landform goes on by itself when that changes"
         )),
         Sort::Configuration => person(format!(
@@ -135,7 +181,8 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
             "run when it may go on: landform reconcile --force {named}"
         )),
         Sort::Failed if let Some(hook) = hook => person(format!(
-            "remove the cause, in {place} if it is there; {hook} is called again when {named}, or something that it refers to, changes"
+            "remove the cause, in {place} if it is there; {hook} is called again when {}, or something that it refers to, changes",
+            handle.object
         )),
         Sort::Failed | Sort::Retried { .. } if is_reconciler(object) => {
             about_reconciler(object, &place)
@@ -145,7 +192,10 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         )),
         Sort::Blocked { unblock } if unblock.is_empty() => person(format!("change {place}")),
         Sort::Blocked { unblock } => match &handle.file {
-            Some(file) => person(format!("{unblock} ({named} is in the file {file})")),
+            Some(file) => person(format!(
+                "{unblock} ({} is in the file {file})",
+                handle.object
+            )),
             None => person(unblock.clone()),
         },
         Sort::Ignored { annotation } => {
@@ -179,10 +229,7 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
                 (None, Some(until)) => format!("Landform tries again by itself until {until}"),
                 (None, None) => "Landform tries again by itself".to_owned(),
             };
-            landform(
-                Rank::Outside,
-                format!("{when}; see that {} can be reached", outside(object)),
-            )
+            landform(Rank::Outside, format!("{}; {when}", outside(object)))
         }
         Sort::Running { since } => {
             let since = since.as_deref().unwrap_or("a moment ago");
@@ -216,10 +263,14 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
             "Landform goes on by itself as soon as that is done".to_owned(),
         ),
         Sort::NotSeen => landform(Rank::InWork, "wait: Landform looks at it next".to_owned()),
-        Sort::Silent => person(format!("run: landform reconcile {}", ObjectRef::of(object))),
+        Sort::Silent => person(format!(
+            "run: landform reconcile {}",
+            argument(&ObjectRef::of(object))
+        )),
         Sort::Held { token } => person(format!(
-            "agree by the annotation {}={token} on {named}, or bring the files back",
-            landform_api::project::ANNOTATION_APPROVED_DELETIONS
+            "agree by the annotation {}={token} on {}, or bring the files back",
+            landform_api::project::ANNOTATION_APPROVED_DELETIONS,
+            handle.object
         )),
     }
 }
@@ -285,6 +336,9 @@ fn about_reconciler(object: &Value, place: &str) -> Advice {
         Some("KindNotFound") => format!(
             "bring the definition of the kind that is missing, or correct {place}; Landform goes on by itself then"
         ),
+        Some("Forbidden") => {
+            return grant("Landform looks again by itself, within half a minute");
+        }
         _ => format!("correct {place}; Landform goes on by itself when it changes"),
     })
 }
@@ -333,9 +387,36 @@ pub(super) fn about_missing(
     (message, person(act))
 }
 
+/// What to do about an object that the caller may not see.
+pub(super) fn about_hidden(name: &ObjectRef) -> (Cause, Advice) {
+    let cause = Cause {
+        sort: Sort::Waits,
+        rule: None,
+        reason: "Hidden".to_owned(),
+        message: format!("{name} is waited for, and you have no right to read it"),
+    };
+    let act = format!("ask for the right to get {name}, or an administrator what is wrong with it");
+    (cause, person(act))
+}
+
+/// What to do about an annotation that names no service account.
+fn about_account(object: &Value) -> Advice {
+    let own = ObjectRef::of(object);
+    let (kind, name, option) = (own.kind.to_lowercase(), &own.name, namespace_option(object));
+    person(format!(
+        "correct the annotation, or remove it; Landform goes on by itself then: kubectl annotate {kind} {name}{option} {ANNOTATION_SERVICE_ACCOUNT}-"
+    ))
+}
+
 /// What to do about an object that is waited for although nothing is wrong with it.
-pub(super) fn about_well(object: &ObjectRef, rule: Option<&str>, waiting: &Handle) -> Advice {
-    match (rule, object.kind.as_str()) {
+pub(super) fn about_well(object: &ObjectRef, wait: &Wait, waiting: &Handle) -> Advice {
+    if tells_of_rights(&wait.reason) {
+        let waiting = argument(&waiting.object);
+        return grant(&format!(
+            "Landform looks again within half a minute, or at once with: landform reconcile {waiting}"
+        ));
+    }
+    match (wait.rule.as_deref(), object.kind.as_str()) {
         (Some("I31"), _) => person(format!(
             "delete {object} first, or change its imports, so that {} can go",
             waiting.object
@@ -354,11 +435,13 @@ pub(super) fn about_well(object: &ObjectRef, rule: Option<&str>, waiting: &Handl
     }
 }
 
-/// What must be there for an object to get on.
+/// What must be done for an object to get on.
 fn outside(object: &Value) -> String {
     match object["spec"]["target"]["name"].as_str() {
-        Some(target) => format!("Target/{target}"),
-        None => "what the error names".to_owned(),
+        Some(target) => format!(
+            "remove the cause that the error names, and see that Target/{target} can be reached"
+        ),
+        None => "remove the cause that the error names".to_owned(),
     }
 }
 

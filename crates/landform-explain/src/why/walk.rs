@@ -1,6 +1,7 @@
 //! Follows what is waited for, object by object, and gathers the roots.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use landform_api::GroupKind;
 use landform_api::project::{ANNOTATION_FILE, LABEL_PROJECT};
@@ -102,6 +103,10 @@ impl Walk<'_> {
             Ok(Some(found)) => Ok(found),
             Ok(None) => Err(None),
             Err(error @ ReadError::NoSuchKind { .. }) => Err(Some(error)),
+            Err(ReadError::Forbidden(_)) if link != 0 => {
+                self.hidden(link, &name);
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
         let object = match found {
@@ -220,6 +225,32 @@ impl Walk<'_> {
         });
     }
 
+    /// An object that the caller may not read: the chain ends there.
+    fn hidden(&mut self, link: usize, name: &ObjectRef) {
+        let wait = self.waiter(link).map(|(_, wait)| wait.clone());
+        if let Some(found) = self.links.get_mut(link) {
+            found.state.phase = Some("Hidden".to_owned());
+        }
+        let reason = wait.as_ref().map(|wait| wait.reason.clone());
+        let reason = reason.unwrap_or_default();
+        if act::tells_of_rights(&reason) {
+            // It is waited for because of a right, and not because of what it is.
+            self.waited_for.push(link);
+            return;
+        }
+        let (mut cause, advice) = act::about_hidden(name);
+        cause.rule = wait.and_then(|wait| wait.rule);
+        self.root(link, cause, advice);
+    }
+
+    /// An object; none when it doesn't exist, or the caller may not read it.
+    async fn shown(&mut self, name: &ObjectRef) -> Result<Option<Arc<Value>>, ReadError> {
+        match self.cache.get(name).await {
+            Err(ReadError::Forbidden(_)) => Ok(None),
+            other => other,
+        }
+    }
+
     /// An object that can't be read: its kind isn't served, its kind isn't there, or it isn't.
     async fn unseen(
         &mut self,
@@ -336,7 +367,7 @@ impl Walk<'_> {
         let said = said.unwrap_or_default();
         let mut found = Vec::new();
         for nested in nested(name, status) {
-            let Some(value) = self.cache.get(&nested).await? else {
+            let Some(value) = self.shown(&nested).await? else {
                 continue;
             };
             let phase = value["status"]["phase"].as_str().unwrap_or_default();
@@ -413,7 +444,7 @@ impl Walk<'_> {
         let Some(name) = self.name(link) else {
             return Ok(None);
         };
-        let Some(object) = self.cache.get(&name).await? else {
+        let Some(object) = self.shown(&name).await? else {
             return Ok(None);
         };
         self.handle(&object).await.map(Some)
@@ -443,7 +474,7 @@ impl Walk<'_> {
             let Some(name) = self.name(link) else {
                 continue;
             };
-            let Some(object) = self.cache.get(&name).await? else {
+            let Some(object) = self.shown(&name).await? else {
                 continue;
             };
             let engine = self.cache.reader.engine(&name).await;
@@ -475,7 +506,7 @@ impl Walk<'_> {
             else {
                 continue;
             };
-            let advice = act::about_well(&name, wait.rule.as_deref(), &handle);
+            let advice = act::about_well(&name, &wait, &handle);
             let waiting = self.name(waiter).map(|name| name.to_string());
             let cause = Cause {
                 sort: Sort::Waits,

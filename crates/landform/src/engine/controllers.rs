@@ -76,7 +76,10 @@ impl std::str::FromStr for Serves {
         let namespaces = namespaces.map(|names| -> Result<Vec<String>, String> {
             let names = names.split(',').map(|name| match name.trim() {
                 "" => Err(format!("{text}: a namespace is empty")),
-                name => Ok(name.to_owned()),
+                name if is_namespace(name) => Ok(name.to_owned()),
+                name => Err(format!(
+                    "{name:?} can't be the name of a namespace: small letters, digits and - only, 63 at most"
+                )),
             });
             names.collect()
         });
@@ -85,6 +88,12 @@ impl std::str::FromStr for Serves {
             namespaces: namespaces.transpose()?,
         })
     }
+}
+
+/// Whether a namespace can be called so.
+fn is_namespace(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.len() <= 63 && name.bytes().all(fits) && !name.starts_with('-') && !name.ends_with('-')
 }
 
 /// Adds a deployer as far as it is to serve.
@@ -204,7 +213,16 @@ mod tests {
             read("process=a, b").map(|serves| serves.namespaces),
             Ok(Some(vec!["a".to_owned(), "b".to_owned()]))
         );
-        for wrong in ["helm", "", "process=", "process=a,,b", "=a"] {
+        for wrong in [
+            "helm",
+            "",
+            "process=",
+            "process=a,,b",
+            "=a",
+            "process=Bad_NS",
+            "mock=-a",
+            "mock=a/b",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

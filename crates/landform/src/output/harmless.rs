@@ -1,8 +1,8 @@
 //! Texts of others on a terminal: what could move the cursor, change the title or hide something is shown, not done.
 //!
 //! Names, messages and values come from whoever may write objects. Of control characters only line ends, tabs and the
-//! colours that Landform itself uses reach the terminal; others are shown as `\u{1b}`. Characters that turn the direction of
-//! writing round are shown as well. A text of others that is part of an answer is shown in one line, without colours of its
+//! colours that Landform itself uses reach the terminal; others are shown as `\u{1b}`. Characters that nobody sees are shown as
+//! well: those that turn the direction of writing round, end a line or stand between letters without a width. A text of others that is part of an answer is shown in one line, without colours of its
 //! own: else it could look like lines that Landform wrote.
 
 use std::borrow::Cow;
@@ -92,9 +92,11 @@ pub(crate) fn indented_rest(text: &str) -> String {
 }
 
 fn is_harmful(c: char) -> bool {
-    let turns =
-        matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
-    turns || (c.is_control() && !matches!(c, '\n' | '\t'))
+    let unseen = matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+    unseen || (c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
 /// How long the colour is that a text begins with. Concealing is no colour.
@@ -138,6 +140,8 @@ mod tests {
             ("a\rb\u{8}c\u{7f}", "a\\u{d}b\\u{8}c\\u{7f}"),
             ("\u{9b}2J", "\\u{9b}2J"),
             ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
+            ("a\u{200b}b\u{2028}c", "a\\u{200b}b\\u{2028}c"),
+            ("a\u{feff}b\u{ad}c\u{2066}", "a\\u{feff}b\\u{ad}c\\u{2066}"),
             ("\x1b", "\\u{1b}"),
             ("\x1b[", "\\u{1b}["),
         ] {

@@ -49,7 +49,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "BYTES", value_parser = quota::parse_bytes)]
     store_quota: Option<u64>,
     /// Only serve the API: reconcilers run elsewhere, with `landform engine`.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["deployer", "without_deployers"])]
     without_engine: bool,
     #[command(flatten)]
     controllers: engine::ControllerArgs,

@@ -8,6 +8,8 @@ use landform_apiserver::StoreQuota;
 const PART_OF_MEMORY: u64 = 6;
 /// Less than this is no use.
 const QUOTA_BYTES_MIN: u64 = 64 << 20;
+/// With less the server can't start: it stores the definitions of its own kinds.
+const GIVEN_BYTES_MIN: u64 = 1 << 20;
 /// Assumed where the memory's size can't be found out.
 const MEMORY_BYTES: u64 = 4 << 30;
 
@@ -29,8 +31,14 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
         .parse::<u64>()
         .ok()
         .and_then(|number| number.checked_mul(factor))
-        .filter(|bytes| *bytes > 0)
         .ok_or_else(|| "must be a number of bytes such as 500000000, 512Mi or 4Gi".to_owned())
+        .and_then(|bytes| match bytes {
+            GIVEN_BYTES_MIN.. => Ok(bytes),
+            _ => Err(
+                "must be at least 1Mi: the definitions of Landform's own kinds need room"
+                    .to_owned(),
+            ),
+        })
 }
 
 /// What the process may use: the machine's memory, or less if its control group or its limits say so.

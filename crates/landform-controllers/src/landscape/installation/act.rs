@@ -14,6 +14,9 @@ use crate::landscape::facts;
 use crate::landscape::index::Index;
 use crate::landscape::report::{Trouble, set_condition, set_error};
 
+/// Missing rights are asked for again after this time.
+const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// One run of one installation.
 pub(super) struct Act<'a> {
     context: &'a Context,
@@ -119,7 +122,12 @@ impl<'a> Act<'a> {
                 Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
             }
         }
-        Ok(End::Settled(waiting.map_or(Outcome::Done, Outcome::Wait)))
+        Ok(End::Settled(match waiting {
+            // A right that is granted tells nobody.
+            Some(_) if world.lacks_rights => Outcome::Recheck(RIGHTS_RECHECK),
+            Some(on) => Outcome::Wait(on),
+            None => Outcome::Done,
+        }))
     }
 
     fn wait_on(&mut self, world: &World, decision: &Decision) -> Option<String> {

@@ -322,7 +322,7 @@ impl Importer<'_> {
             (None, _) if elsewhere => Present::Unusable(
                 "only objects of the installation's own namespace can be imported".to_owned(),
             ),
-            (None, Some(denied)) => Present::Unusable(format!("{denied}; then reconcile")),
+            (None, Some(denied)) => Present::Unusable(denied.clone()),
             (None, None) if found.is_some() => {
                 Present::Unusable(format!("it has no key {:?}", reference.key))
             }

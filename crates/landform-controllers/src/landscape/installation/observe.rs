@@ -27,6 +27,8 @@ pub(super) struct World {
     pub(super) parent: Option<String>,
     pub(super) imports: Vec<Resolved>,
     pub(super) children: Vec<(ChildKind, DynamicObject)>,
+    /// Whether rights to something that it imports are missing (C6).
+    pub(super) lacks_rights: bool,
     observed: Observed,
 }
 
@@ -55,6 +57,7 @@ impl World {
             recorded: status,
             denied: imports::denied(context).await?,
         };
+        let lacks_rights = !importer.denied.is_empty();
         let imports = importer.resolve(&spec);
         let children = children(&objects, index, metadata, status).await?;
         let facts = Facts::of(object);
@@ -99,6 +102,7 @@ impl World {
             parent,
             imports,
             children,
+            lacks_rights,
             observed,
         })
     }

@@ -1,6 +1,7 @@
 //! What the collector and the engine say of an object.
 
 use landform_api::landscaper::{self, ExecutionPhase, InstallationPhase, keys};
+use landform_api::writer::RIGHTS_MISSING;
 use landform_api::{catalog, project};
 use landform_engine::hooks::{self, FINALIZER_PREFIX};
 use serde::Deserialize as _;
@@ -166,10 +167,12 @@ fn held_by_hook(facts: &Facts<'_>, reconciler: &str, judged: &mut Judged) {
         )
     } else if let Some(said) = said {
         let again = judged.state.next_retry.clone();
-        (
-            HookCall::Ended { again },
-            format!("its last call failed: {said}"),
-        )
+        let what = if said.contains(RIGHTS_MISSING) {
+            format!("it may not be called: {said}")
+        } else {
+            format!("its last call failed: {said}")
+        };
+        (HookCall::Ended { again }, what)
     } else if waits {
         let again = judged.state.next_retry.clone();
         (
