@@ -139,7 +139,10 @@ impl Denied {
     /// What helps without new rights.
     fn instead(&self) -> String {
         let to_account = |right: &Right| right.verb == "impersonate";
-        let to_root = |right: &Right| *right == Right::run(&right.namespace, "root");
+        // Items have a user of their own; the commands of Reconcilers, which take the right everywhere, have none.
+        let to_root = |right: &Right| {
+            !right.namespace.is_empty() && *right == Right::run(&right.namespace, "root")
+        };
         let mut instead = match self.capacity {
             _ if self.missing.iter().all(to_account) => {
                 format!(", or remove the annotation {ANNOTATION_SERVICE_ACCOUNT}")

@@ -14,6 +14,7 @@ use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get, in_query, plain};
 use crate::exit;
 use crate::output::color::{Paint, Tone};
+use crate::output::harmless::one_line;
 use crate::output::table::Table;
 use crate::output::time::{age, now, parse};
 use crate::output::{self, Format, OutputArgs};
@@ -216,9 +217,9 @@ fn line(event: &Value, paint: Paint) -> String {
     format!(
         "{}  {kind}  {}  {}  {}\n",
         time_of(event),
-        cell("reason"),
-        object_of(event),
-        cell("message").trim()
+        one_line(cell("reason")),
+        one_line(&object_of(event)),
+        one_line(cell("message").trim())
     )
 }
 

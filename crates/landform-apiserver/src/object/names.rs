@@ -134,7 +134,7 @@ pub fn check_labels(labels: Option<&Value>, path: &FieldPath, errors: &mut Vec<F
         }
         if !is_qualified_name(key) {
             errors.push(FieldError::with_value(
-                path,
+                &path.key(key),
                 FieldReason::Invalid,
                 &json!(key),
                 KEY_HELP,
@@ -142,7 +142,7 @@ pub fn check_labels(labels: Option<&Value>, path: &FieldPath, errors: &mut Vec<F
         }
         if !is_label_value(value) {
             errors.push(FieldError::with_value(
-                path,
+                &path.key(key),
                 FieldReason::Invalid,
                 &json!(value),
                 VALUE_HELP,
@@ -160,7 +160,7 @@ fn check_annotations(annotations: Option<&Value>, path: &FieldPath, errors: &mut
         // Annotation keys may be written in any case, label keys may not have upper-case prefixes.
         if !is_qualified_name(&key.to_ascii_lowercase()) {
             errors.push(FieldError::with_value(
-                path,
+                &path.key(key),
                 FieldReason::Invalid,
                 &json!(key),
                 KEY_HELP,

@@ -254,3 +254,33 @@ async fn a_form_that_browsers_send_anywhere_is_refused_wherever_something_is_pos
         }
     }
 }
+
+#[tokio::test]
+async fn a_refusal_names_the_label_and_the_encoding_and_of_a_secret_no_value() {
+    let api = Api::start().await;
+    let paths = [MAPS, "/api/v1/namespaces/default/secrets"];
+    for path in paths {
+        let labelled =
+            json!({"metadata": {"name": "a", "labels": {"team": "-canary-", "b c": "d"}}});
+        let answer = api.post(path, labelled).await;
+        let (code, _, message) = answer.failed();
+        assert_eq!(code, 422);
+        for part in [
+            "metadata.labels[team]",
+            "metadata.labels[b c]",
+            "a label's value is empty",
+        ] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+        let shown = message.contains("canary");
+        assert_eq!(shown, path == MAPS, "{message}");
+    }
+    let plain = json!({"metadata": {"name": "a"}, "data": {"k": "not base64!"}});
+    let answer = api.post(paths[1], plain).await;
+    let (_, _, message) = answer.failed();
+    assert!(
+        message.contains("data[k] in body must be of type byte (base64)"),
+        "{message}"
+    );
+    assert!(!message.contains("not base64!"), "{message}");
+}

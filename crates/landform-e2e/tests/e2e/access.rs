@@ -1,6 +1,8 @@
 //! Rights, as kubectl asks about them, and as a process with access of its own has them.
 
-use landform_e2e::Server;
+use std::process::Command;
+
+use landform_e2e::{Server, run};
 use serde_json::json;
 
 use crate::assert_contains;
@@ -114,4 +116,33 @@ fn a_process_with_access_may_do_what_its_role_allows() {
     );
     server.kubectl(&["get", "cm", "settings"]);
     server.kubectl(&["delete", "di", "operator", "--timeout=55s"]);
+}
+
+/// The commands of docs/api.md, as they stand there.
+#[test]
+fn a_client_certificate_that_is_made_as_the_documentation_says_is_a_user() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let blocks = page.split("```sh\n").skip(1);
+    let mut blocks = blocks.filter_map(|block| Some(block.split_once("```")?.0));
+    let commands = blocks.find(|block| block.contains("openssl req")).unwrap();
+    let server = Server::start();
+    let data = server.kubeconfig().parent().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-ec", commands]).env("DATA", data);
+    let made = run(shell.current_dir(directory.path()));
+    assert!(made.status.success(), "{}", made.report());
+    let mut config = server.kubectl_json(&["config", "view", "--raw"]);
+    let file = |name: &str| directory.path().join(name);
+    config["users"][0]["user"] = json!({
+        "client-certificate": file("jane.crt"), "client-key": file("jane.key"),
+    });
+    let config = server.file("jane.json", &config.to_string());
+    let config = format!("--kubeconfig={config}");
+    let who = server.kubectl(&["auth", "whoami", "-o", "json", &config]);
+    assert_contains(
+        &who,
+        &["\"username\": \"jane\"", "\"dev\"", "system:authenticated"],
+    );
 }

@@ -41,6 +41,7 @@ mod readme;
 mod readme_page;
 mod shop;
 mod tenant;
+mod tenant_advice;
 mod tenant_deletion;
 mod up;
 mod verbs_apply;

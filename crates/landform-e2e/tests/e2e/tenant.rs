@@ -78,7 +78,7 @@ pub(crate) fn item(name: &str, kind: &str, config: &Value) -> Value {
     })
 }
 
-fn manifest(objects: &[Value]) -> Value {
+pub(crate) fn manifest(objects: &[Value]) -> Value {
     let manifests: Vec<Value> = objects
         .iter()
         .map(|object| json!({"policy": "manage", "manifest": object}))
@@ -102,7 +102,7 @@ pub(crate) fn map(name: &str, namespace: &str) -> Value {
     })
 }
 
-fn installation(name: &str, imports: Value, item: &Value) -> Value {
+pub(crate) fn installation(name: &str, imports: Value, item: &Value) -> Value {
     let template = json!({"deployItems": [item]}).to_string();
     let blueprint = json!({
         "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "Blueprint",
@@ -120,7 +120,7 @@ fn installation(name: &str, imports: Value, item: &Value) -> Value {
     })
 }
 
-fn reconciler(name: &str, kind: &str, hook: Value, more: Value) -> Value {
+pub(crate) fn reconciler(name: &str, kind: &str, hook: Value, more: Value) -> Value {
     let mut spec = json!({
         "for": {"group": "example.com", "version": "v1", "kind": kind}, "hook": hook,
     });
@@ -304,9 +304,9 @@ fn ways(proof: &str) -> Vec<Way> {
             })],
             told_by: "widget/child",
             missing: &[
-                "configmaps is forbidden: User",
-                "jane",
-                "cannot create resource",
+                "create configmaps",
+                "patch configmaps",
+                "in the namespace team",
             ],
         },
         Way {
@@ -388,7 +388,7 @@ fn told(server: &Server, way: &Way) {
     }
 }
 
-fn world() -> (Server, tempfile::TempDir) {
+pub(crate) fn world() -> (Server, tempfile::TempDir) {
     let proof = tempfile::tempdir().unwrap();
     let projects = proof.path().join("projects");
     std::fs::create_dir_all(projects.join("files")).unwrap();

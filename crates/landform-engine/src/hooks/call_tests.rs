@@ -156,6 +156,29 @@ async fn a_failed_command_is_explained() {
     };
     assert_eq!(problem, "ended with exit status: 1");
     assert!(words.len() < 9_000, "{words}");
+    // Whatever it printed, also when it took too long; with SIGTERM it ends, or is killed.
+    let script = "seq 1 100000 >&2; echo err >&2; echo out";
+    for (script, problem) in [
+        (format!("{script}; exit 1"), "ended with exit status: 1"),
+        (
+            format!("{script}; exec sleep 100"),
+            "has not answered after",
+        ),
+        (
+            format!("trap '' TERM; {script}; while :; do sleep 100; done"),
+            "has not answered after",
+        ),
+    ] {
+        let CallError::Refused {
+            problem: told,
+            words,
+        } = call(&shell(&script)).await.unwrap_err()
+        else {
+            panic!("its words are kept: {script}");
+        };
+        assert!(told.starts_with(problem), "{told}");
+        assert!(words.ends_with("err\nout"), "{words}");
+    }
     let told = shell(r#"echo hush >&2; echo '{"error": "no license"}'; exit 1"#);
     assert_eq!(fails(&told).await, "ended with exit status: 1: no license");
     assert_eq!(told.to_string(), "hook `sh`");

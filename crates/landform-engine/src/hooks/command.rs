@@ -43,7 +43,10 @@ impl Ended {
     /// All that it printed: what it complained about, and then what it answered.
     fn words(&self) -> Vec<u8> {
         let mut words = self.stderr.trim_ascii_end().to_vec();
-        if !words.is_empty() {
+        if !words.is_empty() && !self.stdout.is_empty() {
+            // Both have their place.
+            let surplus = words.len().saturating_sub(ERROR_BYTES / 2);
+            words.drain(..surplus);
             words.push(b'\n');
         }
         words.extend_from_slice(&self.stdout);

@@ -305,7 +305,7 @@ fn bad_manifests_are_refused_with_the_field() {
         (
             "Secret",
             json!({"data": {"a": "not base64!"}}),
-            "data[a] in body must be of type byte",
+            "data[a] in body must be of type byte (base64)",
         ),
         (
             "ConfigMap",

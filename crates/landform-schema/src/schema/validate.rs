@@ -169,7 +169,12 @@ impl Walk<'_> {
         if let Some(format) = checks.format
             && !format.matches(text)
         {
-            let detail = format!("must be of type {}: {value}", format.name());
+            let encoded = if format == Format::Byte {
+                " (base64)"
+            } else {
+                ""
+            };
+            let detail = format!("must be of type {}{encoded}: {value}", format.name());
             self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
         }
         if let Some(pattern) = &checks.pattern

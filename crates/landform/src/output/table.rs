@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::color::{Paint, Tone};
+use super::harmless::one_line;
 
 /// Asks the server for rows and columns, as kubectl does; a plain list where it can't.
 pub(crate) const ACCEPT: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -31,7 +32,7 @@ impl Table {
         let mut widths: Vec<usize> = self.titles.iter().map(|title| length(title)).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(length(cell));
+                *width = (*width).max(length(&plain(cell)));
             }
         }
         widths
@@ -60,7 +61,7 @@ fn line(cells: &[String], widths: &[usize], show: impl Fn(&str) -> String) -> St
     let mut text = String::new();
     for (at, cell) in cells.iter().enumerate() {
         // A cell is one line whatever is in it.
-        let cell = cell.replace(['\n', '\r', '\t', '\x1b'], " ");
+        let cell = plain(cell);
         text.push_str(&show(&cell));
         if at + 1 < cells.len() {
             let width = widths.get(at).copied().unwrap_or_default();
@@ -125,6 +126,11 @@ pub(crate) fn of_server(answer: &Value, shown: Shown<'_>) -> Option<Table> {
     Some(table)
 }
 
+/// A text in one line and without what nobody sees, as wide as it looks.
+fn plain(cell: &str) -> String {
+    one_line(cell).replace('\t', " ")
+}
+
 fn cell_text(cell: &Value) -> String {
     match cell {
         Value::Null => "<none>".to_owned(),
@@ -146,6 +152,10 @@ mod tests {
         table.push(["ü".into(), String::new()]);
         let text = table.text(Paint::new(When::Never));
         assert_eq!(text, "NAME          PHASE\na-long-name   Failed\nü\n");
+        let mut odd = Table::new(&["NAME"]);
+        odd.push(["a\nb\x1b\u{200b}\tc".into()]);
+        let text = odd.text(Paint::new(When::Never));
+        assert_eq!(text, "NAME\na\\nb\\u{1b}\\u{200b} c\n");
         let text = table.text(Paint::new(When::Always));
         assert!(
             text.contains("a-long-name   \x1b[31mFailed\x1b[0m"),
