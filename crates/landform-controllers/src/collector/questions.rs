@@ -13,7 +13,11 @@ use landform_graph::owners::Uid;
 
 use super::client::{Address, Partial};
 use super::kinds::{Kind, KindId};
+use super::observed::Standing;
 use super::state::{DOUBTED, FollowedKind, Health, State};
+
+/// An object with more owners than these is read once for the questions about all of them.
+const OWNERS_READ_ALONE: usize = 16;
 
 /// A question whether the object with a uid exists.
 #[derive(Clone, Debug)]
@@ -33,6 +37,8 @@ pub(crate) struct Referrer {
     pub(crate) address: Address,
     pub(crate) uid: Uid,
     pub(crate) namespace: String,
+    /// Its resourceVersion as it was last seen, if it has many owners: what it says of them is then read once for all.
+    pub(crate) shared_version: Option<String>,
 }
 
 /// What is known after a question.
@@ -71,10 +77,12 @@ impl State {
         let referrer = |node: NodeId| {
             let record = self.graph.get(node)?;
             let is_followed = self.kind(record.kind).health != Health::Gone;
+            let has_many = self.graph.owners(node).nth(OWNERS_READ_ALONE).is_some();
             is_followed.then_some(Referrer {
                 address: self.address(record),
                 uid: self.graph.uid(node)?.clone(),
                 namespace: self.namespace(record.namespace).to_owned(),
+                shared_version: has_many.then(|| record.version.to_string()),
             })
         };
         let mut dependents = self.graph.dependents(node);
@@ -88,11 +96,27 @@ impl State {
         })
     }
 
-    /// Has it found out whether owners exist; those that were asked for in vain have their own time.
-    pub(crate) fn ask_for(&mut self, uids: &[Uid]) {
+    /// Has it found out for an object whether owners exist; those that were asked for in vain have their own time.
+    pub(crate) fn ask_for(&mut self, dependent: NodeId, uids: &[Uid]) {
         for uid in uids {
             if let Some(node) = self.graph.find(uid) {
                 self.queue.push_unless_waiting(node);
+                // The last one: the others will be answered before it.
+                self.awaited.insert(dependent, node);
+            }
+        }
+    }
+
+    /// An owner is known to be absent: looks again at those of its dependents that don't wait for the answer for another
+    /// one.
+    fn push_those_that_await(&mut self, owner: NodeId) {
+        for dependent in self.graph.dependents(owner) {
+            let awaited = self.awaited.get(&dependent.node);
+            let still_open = |awaited: &NodeId| {
+                *awaited != owner && self.standing(*awaited) == Standing::Unconfirmed
+            };
+            if !awaited.is_some_and(still_open) {
+                self.queue.push(dependent.node);
             }
         }
     }
@@ -182,7 +206,7 @@ impl State {
                 // The node is forgotten together with its object when nothing refers to it.
                 if let Some(node) = self.graph.find(uid) {
                     self.graph.confirm_absent(node);
-                    self.push_dependents(node);
+                    self.push_those_that_await(node);
                 }
             }
             Answer::Exists(_) | Answer::Unknown(_) => {
