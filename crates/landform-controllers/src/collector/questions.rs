@@ -13,7 +13,6 @@ use landform_graph::owners::Uid;
 
 use super::client::{Address, Partial};
 use super::kinds::{Kind, KindId};
-use super::observed::Standing;
 use super::state::{DOUBTED, FollowedKind, Health, State};
 
 /// An object with more owners than these is read once for the questions about all of them.
@@ -96,27 +95,11 @@ impl State {
         })
     }
 
-    /// Has it found out for an object whether owners exist; those that were asked for in vain have their own time.
-    pub(crate) fn ask_for(&mut self, dependent: NodeId, uids: &[Uid]) {
+    /// Has it found out whether owners exist; those that were asked for in vain have their own time.
+    pub(crate) fn ask_for(&mut self, uids: &[Uid]) {
         for uid in uids {
             if let Some(node) = self.graph.find(uid) {
                 self.queue.push_unless_waiting(node);
-                // The last one: the others will be answered before it.
-                self.awaited.insert(dependent, node);
-            }
-        }
-    }
-
-    /// An owner is known to be absent: looks again at those of its dependents that don't wait for the answer for another
-    /// one.
-    fn push_those_that_await(&mut self, owner: NodeId) {
-        for dependent in self.graph.dependents(owner) {
-            let awaited = self.awaited.get(&dependent.node);
-            let still_open = |awaited: &NodeId| {
-                *awaited != owner && self.standing(*awaited) == Standing::Unconfirmed
-            };
-            if !awaited.is_some_and(still_open) {
-                self.queue.push(dependent.node);
             }
         }
     }
@@ -206,7 +189,7 @@ impl State {
                 // The node is forgotten together with its object when nothing refers to it.
                 if let Some(node) = self.graph.find(uid) {
                     self.graph.confirm_absent(node);
-                    self.push_those_that_await(node);
+                    self.push_dependents(node);
                 }
             }
             Answer::Exists(_) | Answer::Unknown(_) => {

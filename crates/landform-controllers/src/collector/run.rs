@@ -147,7 +147,7 @@ impl Shared {
             };
             let decision = decide(&subject.observed);
             if let Waiting::Owners(uids) = &decision.waiting_on {
-                state.ask_for(node, uids);
+                state.ask_for(uids);
             }
             if decision.action == Action::Nothing {
                 state

