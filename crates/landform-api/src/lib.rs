@@ -10,7 +10,7 @@
 //! - [`definition`]: definitions of kinds, generated from Rust types.
 //! - [`catalog`]: catalogs, app types and operator versions.
 //! - [`landscaper`]: installations, executions, deploy items and what they exchange.
-//! - [`words`]: counted nouns for messages.
+//! - [`words`]: counted nouns for messages, and how long these may be.
 //! - [`writer`]: who wrote an object, and who may act for it.
 //! - [`keys`]: the finalizers, labels and annotations whose spelling is part of the contract.
 

@@ -10,6 +10,7 @@ use kube::core::ObjectMeta;
 use landform_api::landscaper::data::TargetSpec;
 use landform_api::landscaper::report::{ErrorCode, LastError};
 use landform_api::landscaper::{self, DeployItemSpec, DeployItemStatus};
+use landform_api::words::status_message;
 use landform_engine::{
     Actor, Context, Denied, Engine, Failure, Key, Right, RightsLater, write_time,
 };
@@ -286,14 +287,15 @@ impl Job<'_> {
     /// Lets people see what goes wrong while the call goes on. The same again is not written again.
     pub async fn tell(&self, error: &DeployError) {
         let mut status = self.context.status().await;
-        if !status.is_object() || status["lastError"]["message"] == error.message.as_str() {
+        let message = status_message(&error.message);
+        if !status.is_object() || status["lastError"]["message"] == *message {
             return;
         }
         let now = write_time(self.now_ms());
         status["lastError"] = json!(LastError {
             operation: error.operation.clone(),
             reason: error.reason.clone(),
-            message: error.message.clone(),
+            message: message.into_owned(),
             codes: error.codes.clone(),
             last_transition_time: Some(now.clone()),
             last_update_time: Some(now),

@@ -32,6 +32,8 @@ use crate::trace::{RunResult, Trace, TraceEntry, TraceEvent};
 
 /// So many messages at most are one step of the machine.
 const MESSAGES_PER_STEP: usize = 1024;
+/// Objects that have this many references together are one step, too, and other tasks have their turn after it.
+const REFS_PER_STEP: usize = 10_000;
 /// Timers are compared with the clock at least this often, because a clock may be set.
 const CLOCK_CHECK: Duration = Duration::from_secs(30);
 
@@ -69,6 +71,8 @@ pub(crate) struct Driver {
     /// Objects whose end under a former name was seen, by the name under which they follow: the name that the
     /// machine knows.
     pub(crate) leaving: BTreeMap<Key, Key>,
+    /// How many references the objects have that were seen in this step.
+    pub(crate) refs_taken_in: usize,
     /// What the machine will be told in this step.
     pub(crate) events: Vec<Event<Key>>,
     pub(crate) stopping: CancellationToken,
@@ -93,16 +97,27 @@ impl Driver {
             }
             for message in arrived.drain(..) {
                 self.take_in(message);
+                if self.refs_taken_in >= REFS_PER_STEP {
+                    self.step(&mut commands);
+                    // The requests of clients are answered by the same threads.
+                    tokio::task::yield_now().await;
+                }
             }
-            self.take_times();
-            self.tell_provisions();
-            self.machine.step(self.events.drain(..), &mut commands);
-            for command in commands.drain(..) {
-                self.carry_out(command);
-            }
-            self.tell_cycles_again();
-            self.begin_runs();
+            self.step(&mut commands);
         }
+    }
+
+    /// Tells the machine what has come in, and does what it commands.
+    fn step(&mut self, commands: &mut Vec<Command<Key>>) {
+        self.refs_taken_in = 0;
+        self.take_times();
+        self.tell_provisions();
+        self.machine.step(self.events.drain(..), commands);
+        for command in commands.drain(..) {
+            self.carry_out(command);
+        }
+        self.tell_cycles_again();
+        self.begin_runs();
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -200,6 +200,7 @@ impl Builder {
             waiting_for: BTreeMap::new(),
             cycle_reports: BTreeMap::new(),
             ended: Vec::new(),
+            refs_taken_in: 0,
             events: Vec::new(),
             stopping: engine.shared.stopping.clone(),
         };

@@ -538,6 +538,7 @@ impl Driver {
             return Vec::new();
         };
         let refs = guarded(&key.kind.kind, || reconciler.refs(object)).unwrap_or_default();
+        self.refs_taken_in += refs.len();
         let refs = refs.into_iter();
         refs.map(|reference| {
             let kind = self.follow(&reference.kind);

@@ -8,6 +8,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::DynamicObject;
 use kube::{Client, ResourceExt as _};
 use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
+use landform_api::words::status_message;
 use landform_schedule::{Phase, Reason, Retry, RunId};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -441,7 +442,8 @@ impl Run {
         };
         Returned {
             outcome: landform_schedule::Outcome::Failed {
-                error: error.into(),
+                // It is kept for as long as the object fails, and in the trace.
+                error: status_message(&error).into(),
                 retry,
                 retrigger_at_ms: times.next_ms,
             },

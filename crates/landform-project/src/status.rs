@@ -8,6 +8,7 @@ use landform_api::landscaper::report::{LastError, ObjectName, WaitingOn};
 use landform_api::project::{
     HeldDeletions, ProjectPhase, ProjectProblem, ProjectStatus, SETTINGS_FILE,
 };
+use landform_api::words::status_message;
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
 use crate::decide::{Decision, Stays};
@@ -58,6 +59,7 @@ pub(crate) fn last_error(
     message: &str,
 ) -> LastError {
     let now = write_time(context.now_ms());
+    let message = status_message(message);
     let same = before
         .last_error
         .as_ref()
@@ -69,7 +71,7 @@ pub(crate) fn last_error(
     LastError {
         operation: operation.to_owned(),
         reason: reason.to_owned(),
-        message: message.to_owned(),
+        message: message.into_owned(),
         codes: Vec::new(),
         last_transition_time: Some(now.clone()),
         last_update_time: Some(now),

@@ -1,5 +1,7 @@
 //! Objects appear, change, go and get other names (R2, R5, R11).
 
+use std::collections::BTreeSet;
+
 use landform_graph::NodeId;
 
 use crate::command::{Cause, Reason, Touch};
@@ -141,7 +143,8 @@ impl<K: ObjectKey> Scheduler<K> {
         let before: Vec<_> = self.graph.refs(node).collect();
         let refs: Vec<_> = refs.iter().map(|key| self.graph.intern_ref(key)).collect();
         self.grow();
-        let lost = before.iter().filter(|to| !refs.contains(to));
+        let kept: BTreeSet<NodeId> = refs.iter().copied().collect();
+        let lost = before.iter().filter(|to| !kept.contains(to));
         let lost: Vec<_> = lost.copied().collect();
         self.keep_past_refs(node, &lost);
         let changed = self.graph.set_refs(node, &refs, &mut self.ripple);

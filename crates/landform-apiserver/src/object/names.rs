@@ -101,6 +101,8 @@ const KEY_HELP: &str = "a key is a name of at most 63 letters, digits, '-', '_' 
 const VALUE_HELP: &str = "a label's value is empty, or at most 63 letters, digits, '-', '_' and '.' that begin and end with a letter or digit";
 /// All annotations of an object together may have so many bytes.
 const ANNOTATIONS_BYTES: usize = 256 * 1024;
+/// An object may have this many owners. Objects of real clusters have one or two; the collector asks for each one.
+const OWNERS_MAX: usize = 1_000;
 
 /// Checks everything in the metadata but the name (whose rule depends on the kind).
 #[must_use]
@@ -229,6 +231,26 @@ fn check_finalizers(finalizers: Option<&Value>, path: &FieldPath, errors: &mut V
             )),
         }
     }
+}
+
+/// An object has at most [`OWNERS_MAX`] owners, or as many as it had before there was a limit.
+#[must_use]
+pub fn check_owner_count(
+    metadata: &serde_json::Map<String, Value>,
+    old: Option<&serde_json::Map<String, Value>>,
+) -> Option<FieldError> {
+    let count = |metadata: &serde_json::Map<String, Value>| {
+        let owners = metadata.get("ownerReferences");
+        owners.and_then(Value::as_array).map_or(0, Vec::len)
+    };
+    let (owners, before) = (count(metadata), old.map_or(0, count));
+    (owners > OWNERS_MAX.max(before)).then(|| {
+        FieldError::new(
+            &FieldPath::of("metadata").field("ownerReferences"),
+            FieldReason::TooMany,
+            format!("an object has at most {OWNERS_MAX} owners; these are {owners}"),
+        )
+    })
 }
 
 fn check_owners(owners: Option<&Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
@@ -393,6 +415,26 @@ mod tests {
                 .any(|p| p.starts_with("metadata.ownerReferences[0].uid: Required"))
         );
         assert!(found.iter().any(|p| p.ends_with("and 2 do: o, p")));
+    }
+
+    #[test]
+    fn an_object_has_a_thousand_owners_or_as_many_as_it_had() {
+        let owned = |count: usize| {
+            let owner = json!({"apiVersion": "v1", "kind": "K", "name": "o", "uid": "1"});
+            let metadata = json!({"ownerReferences": vec![owner; count]});
+            metadata.as_object().unwrap().clone()
+        };
+        let refused = |count, before: Option<usize>| {
+            check_owner_count(&owned(count), before.map(owned).as_ref()).is_some()
+        };
+        assert!(!refused(OWNERS_MAX, None));
+        assert!(refused(OWNERS_MAX + 1, None));
+        assert!(refused(OWNERS_MAX + 1, Some(OWNERS_MAX)));
+        assert!(
+            !refused(OWNERS_MAX + 4, Some(OWNERS_MAX + 5)),
+            "stored before there was a limit"
+        );
+        assert!(refused(OWNERS_MAX + 6, Some(OWNERS_MAX + 5)));
     }
 
     #[test]

@@ -277,6 +277,10 @@ pub fn check(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<
             ));
         }
     }
+    errors.extend(names::check_owner_count(
+        meta::metadata(object),
+        old.map(meta::metadata),
+    ));
     errors.extend(names::check_metadata(meta::metadata(object)));
     errors
 }

@@ -5,6 +5,8 @@
 //! by name where that is right and by uid otherwise, and holds only while no owner gets another name: a rename either sees the
 //! reference, or the write sees the rename. What isn't there is stored as it was sent.
 
+use std::collections::BTreeMap;
+
 use landform_store::{Compare, Key};
 use serde_json::Value;
 
@@ -29,7 +31,7 @@ impl ApiServer {
             return Ok(Vec::new());
         }
         let own_key = place.resource.key(&place.namespace, meta::name(object));
-        let mut guards: Vec<(Key, Compare)> = Vec::new();
+        let mut guards: BTreeMap<Key, Compare> = BTreeMap::new();
         for (at, reference) in meta::owner_references(object).iter().enumerate() {
             let Some((key, compare, owner)) = self.find_owner(place, reference).await? else {
                 continue;
@@ -38,11 +40,11 @@ impl ApiServer {
                 set_name(object, at, &owner.metadata.name);
             }
             // A write may compare each key once; what owns itself came from elsewhere (G11).
-            if key != own_key && !guards.iter().any(|(guarded, _)| *guarded == key) {
-                guards.push((key, compare));
+            if key != own_key {
+                guards.entry(key).or_insert(compare);
             }
         }
-        Ok(guards)
+        Ok(guards.into_iter().collect())
     }
 
     /// The owner that a reference means, where it is, and what holds as long as it is there.

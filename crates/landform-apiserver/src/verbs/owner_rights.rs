@@ -4,6 +4,8 @@
 //! a cluster-scoped owner it is everybody's. So a reference to one may be added only by somebody who may update the
 //! owner, or its `finalizers`: the rights that Kubernetes asks for when a reference blocks the owner's deletion.
 
+use std::collections::HashSet;
+
 use super::Place;
 use crate::error::{ApiError, Result};
 use crate::identity::Identity;
@@ -29,7 +31,8 @@ impl ApiServer {
         }
         let before = old.map(meta::owner_references).unwrap_or_default();
         let added = meta::owner_references(object);
-        let is_new = |owner: &&Reference| !before.iter().any(|other| other.uid == owner.uid);
+        let before: HashSet<&str> = before.iter().map(|owner| owner.uid.as_str()).collect();
+        let is_new = |owner: &&Reference| !before.contains(owner.uid.as_str());
         for owner in added.iter().filter(is_new) {
             self.refuse_owner(place, who, object, owner).await?;
         }

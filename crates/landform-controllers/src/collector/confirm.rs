@@ -1,5 +1,7 @@
 //! Live reads: what is really there, where the graph can't tell or isn't enough (G12, G12b, G13).
 
+use std::collections::HashSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use landform_graph::owners::Uid;
 use serde_json::{Value, json};
@@ -10,6 +12,7 @@ use super::decision::Finalizer;
 use super::kinds::group_of;
 use super::questions::{Answer, Question};
 use super::queue::Outcome;
+use super::references;
 use super::run::Shared;
 use super::state::Health;
 
@@ -92,11 +95,15 @@ async fn named(shared: &Shared, question: &Question) -> Result<Named, RequestErr
     let Some(referrer) = &question.referrer else {
         return unknown("what refers to it is of a kind that is not served now");
     };
-    let found = client::metadata(&shared.client, &referrer.address).await?;
-    let found = found.filter(|found| is(found, &referrer.uid));
-    let references = found.and_then(|found| found.owner_references);
-    let mut references = references.into_iter().flatten();
-    let Some(reference) = references.find(|owner| Uid::new(&owner.uid) == question.uid) else {
+    let read = async {
+        let found = client::metadata(&shared.client, &referrer.address).await?;
+        Ok::<_, RequestError>(found.filter(|found| is(found, &referrer.uid)))
+    };
+    let references = match &referrer.shared_version {
+        Some(version) => shared.references.of(&referrer.uid, version, read).await?,
+        None => references::by_uid(read.await?.and_then(|found| found.owner_references)),
+    };
+    let Some(reference) = references.get(&question.uid) else {
         return unknown("what referred to it has changed");
     };
     let state = shared.state.lock();
@@ -127,6 +134,7 @@ pub(super) async fn drop_references(job: &Job, uids: &[Uid]) -> Result<(), Reque
         return Ok(());
     };
     let references = metadata.owner_references.unwrap_or_default();
+    let uids: HashSet<&Uid> = uids.iter().collect();
     let before = references.len();
     let kept: Vec<OwnerReference> = references
         .into_iter()

@@ -44,6 +44,7 @@ mod observed;
 mod preview;
 mod questions;
 mod queue;
+mod references;
 mod run;
 mod state;
 mod view;

@@ -15,6 +15,9 @@ use super::client::{Address, Partial};
 use super::kinds::{Kind, KindId};
 use super::state::{DOUBTED, FollowedKind, Health, State};
 
+/// An object with more owners than these is read once for the questions about all of them.
+const OWNERS_READ_ALONE: usize = 16;
+
 /// A question whether the object with a uid exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
@@ -33,6 +36,8 @@ pub(crate) struct Referrer {
     pub(crate) address: Address,
     pub(crate) uid: Uid,
     pub(crate) namespace: String,
+    /// Its resourceVersion as it was last seen, if it has many owners: what it says of them is then read once for all.
+    pub(crate) shared_version: Option<String>,
 }
 
 /// What is known after a question.
@@ -71,10 +76,12 @@ impl State {
         let referrer = |node: NodeId| {
             let record = self.graph.get(node)?;
             let is_followed = self.kind(record.kind).health != Health::Gone;
+            let has_many = self.graph.owners(node).nth(OWNERS_READ_ALONE).is_some();
             is_followed.then_some(Referrer {
                 address: self.address(record),
                 uid: self.graph.uid(node)?.clone(),
                 namespace: self.namespace(record.namespace).to_owned(),
+                shared_version: has_many.then(|| record.version.to_string()),
             })
         };
         let mut dependents = self.graph.dependents(node);

@@ -19,6 +19,7 @@ use super::decision::{Action, Waiting};
 use super::events::Recorder;
 use super::metrics::Metrics;
 use super::queue::{Outcome, Ticket};
+use super::references::References;
 use super::state::State;
 
 /// So many requests are under way at once: enough that commits are shared, and few enough that a request
@@ -45,6 +46,8 @@ pub(super) struct Shared {
     pub(super) definitions_changed: Notify,
     pub(super) metrics: Metrics,
     pub(super) recorder: Recorder,
+    /// What objects with many owners say of them.
+    pub(super) references: References,
 }
 
 /// Whose work a task does.
@@ -65,6 +68,7 @@ impl Collector {
             changed: Notify::new(),
             definitions_changed: Notify::new(),
             metrics: Metrics::default(),
+            references: References::default(),
         });
         shared.metrics.register(registry, &shared);
         Self { shared }

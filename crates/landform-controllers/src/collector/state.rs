@@ -19,7 +19,7 @@ use super::queue::Queue;
 pub(crate) struct Record {
     pub(crate) name: Box<str>,
     /// Its resourceVersion; zero when that is no number.
-    version: u64,
+    pub(crate) version: u64,
     pub(crate) namespace: NamespaceId,
     /// Its place among the objects of its kind.
     place: u32,

@@ -7,10 +7,12 @@ use tokio::time::Instant;
 
 use super::decide::decide;
 use super::decision::{Action, Finalizer, Policy, Rule, Waiting};
+use super::kinds::Kind;
 use super::metrics::Metrics;
 use super::observed::{Dependents, Mark, Observed, Preset, SeenOwner, Standing};
+use super::questions::Answer;
 use super::queue::{Outcome, Queue};
-use super::state::mark;
+use super::state::{State, mark};
 
 fn owned(standings: &[Standing]) -> Observed {
     let owner = |(index, standing): (usize, &Standing)| SeenOwner {
@@ -421,6 +423,51 @@ fn a_ticket_of_a_forgotten_object_is_worth_nothing() {
         Some(a),
         "the new one is still to be looked at"
     );
+}
+
+/// Works a queue off as the loop does, with an answer "absent" to each question; returns how many owners decisions have
+/// looked at.
+fn owners_looked_at(state: &mut State) -> usize {
+    let mut looked_at = 0;
+    while let Some((node, ticket)) = state.queue.pop() {
+        if let Some(question) = state.question(node) {
+            state.answered(&question.uid, &Answer::Absent);
+        } else if let Some(subject) = state.subject(node) {
+            looked_at += subject.observed.owners.len();
+            if let Waiting::Owners(uids) = &decide(&subject.observed).waiting_on {
+                state.ask_for(uids);
+            }
+        }
+        state
+            .queue
+            .done(node, ticket, Outcome::Settled, Instant::now());
+    }
+    looked_at
+}
+
+#[tokio::test]
+async fn g12b_an_object_with_many_absent_owners_is_looked_at_few_times() {
+    let owners = 2_000;
+    let mut state = State::default();
+    let gvk = kube::core::GroupVersionKind::gvk("", "v1", "ConfigMap");
+    let kind = state.kind_id(&Kind {
+        resource: kube::core::ApiResource::from_gvk(&gvk),
+        namespaced: true,
+    });
+    state.begin_list(kind);
+    state.end_list(kind);
+    state.start();
+    let reference = |at: usize| serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": format!("u{at}")});
+    let metadata = serde_json::json!({
+        "name": "many", "namespace": "n", "uid": "many", "resourceVersion": "5",
+        "ownerReferences": (0..owners).map(reference).collect::<Vec<_>>(),
+    });
+    state.put(kind, &serde_json::from_value(metadata).unwrap());
+    let looked_at = owners_looked_at(&mut state);
+    assert!(looked_at <= 4 * owners, "{looked_at} owners for {owners}");
+    let node = state.graph.find(&Uid::new("many")).unwrap();
+    let decision = decide(&state.subject(node).unwrap().observed);
+    assert_eq!(decision.action, Action::Delete(Policy::Background));
 }
 
 #[test]

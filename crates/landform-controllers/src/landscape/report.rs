@@ -2,6 +2,7 @@
 //! change.
 
 use landform_api::landscaper::{Condition, ConditionStatus, ErrorCode, LastError};
+use landform_api::words::status_message;
 
 /// Something that went wrong, ready to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +41,10 @@ impl Trouble {
 /// Notes an error. The same one again moves nothing: a mere time is no reason to write. Says whether it is
 /// another one than before.
 pub(super) fn set_error(last: &mut Option<LastError>, trouble: &Trouble, now: &str) -> bool {
+    let message = status_message(&trouble.message);
     let same = last.as_ref().is_some_and(|last| {
         last.reason == trouble.reason
-            && last.message == trouble.message
+            && last.message == message
             && last.operation == trouble.operation
             && last.codes == trouble.codes
     });
@@ -50,7 +52,7 @@ pub(super) fn set_error(last: &mut Option<LastError>, trouble: &Trouble, now: &s
         *last = Some(LastError {
             operation: trouble.operation.clone(),
             reason: trouble.reason.clone(),
-            message: trouble.message.clone(),
+            message: message.into_owned(),
             codes: trouble.codes.clone(),
             last_transition_time: Some(now.to_owned()),
             last_update_time: Some(now.to_owned()),
@@ -68,6 +70,7 @@ pub(super) fn set_condition(
     message: &str,
     now: &str,
 ) {
+    let message = status_message(message);
     let found = conditions
         .iter()
         .position(|condition| condition.kind == kind);
@@ -87,7 +90,7 @@ pub(super) fn set_condition(
         last_transition_time: Some(since.unwrap_or_else(|| now.to_owned())),
         last_update_time: Some(now.to_owned()),
         reason: reason.into(),
-        message: message.into(),
+        message: message.into_owned(),
         codes: Vec::new(),
     };
     match found {
@@ -95,4 +98,29 @@ pub(super) fn set_condition(
         None => conditions.push(condition),
     }
     conditions.sort_by(|a, b| a.kind.cmp(&b.kind));
+}
+
+#[cfg(test)]
+mod tests {
+    use landform_api::words::STATUS_MESSAGE_BYTES;
+
+    use super::*;
+
+    #[test]
+    fn an_error_of_any_length_can_be_stored_and_moves_nothing_twice() {
+        let text = "F".repeat(3_000_000);
+        let trouble = Trouble::configuration("Render", "TemplateFailed", text.clone());
+        let mut last = None;
+        assert!(set_error(&mut last, &trouble, "then"));
+        assert!(!set_error(&mut last, &trouble, "now"), "it is the same");
+        let message = last.unwrap().message;
+        assert!(message.len() <= STATUS_MESSAGE_BYTES && message.starts_with("FFF"));
+        let mut conditions = Vec::new();
+        for now in ["then", "now"] {
+            let status = ConditionStatus::False;
+            set_condition(&mut conditions, "Render", status, "Failed", &text, now);
+        }
+        assert!(conditions[0].message.len() <= STATUS_MESSAGE_BYTES);
+        assert_eq!(conditions[0].last_update_time.as_deref(), Some("then"));
+    }
 }

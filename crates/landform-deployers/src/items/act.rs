@@ -8,6 +8,7 @@ use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{
     DeployItemStatus, ErrorCode, ExecutionPhase, LastError, WaitingOn, keys,
 };
+use landform_api::words::status_message;
 use landform_decide::Rule;
 use landform_decide::deploy_item::{Action, Decision, Late};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
@@ -274,9 +275,10 @@ fn remove_annotations(metadata: &mut ObjectMeta, keys: &[&str]) {
 
 /// The same error again only moves nothing: a mere time is no reason to write.
 fn set_error(last: &mut Option<LastError>, error: &DeployError, now: &str) {
+    let message = status_message(&error.message);
     let same = last.as_ref().is_some_and(|last| {
         last.reason == error.reason
-            && last.message == error.message
+            && last.message == message
             && last.operation == error.operation
             && last.codes == error.codes
     });
@@ -284,7 +286,7 @@ fn set_error(last: &mut Option<LastError>, error: &DeployError, now: &str) {
         *last = Some(LastError {
             operation: error.operation.clone(),
             reason: error.reason.clone(),
-            message: error.message.clone(),
+            message: message.into_owned(),
             codes: error.codes.clone(),
             last_transition_time: Some(now.to_owned()),
             last_update_time: Some(now.to_owned()),

@@ -1,5 +1,7 @@
 //! The children of an object: read from the API, and written as was decided.
 
+use std::collections::BTreeSet;
+
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{DynamicObject, TypeMeta};
@@ -80,10 +82,11 @@ pub(crate) async fn find(
     wanted: &[Child],
     known: &[Child],
 ) -> Result<Vec<Child>, Failure> {
+    let known: BTreeSet<&ChildName> = known.iter().map(|child| &child.name).collect();
     let mut reads = Vec::new();
     for Child { name, .. } in wanted {
         let served = kinds.get(&name.kind);
-        if let Some(served) = served.filter(|_| !known.iter().any(|known| known.name == *name)) {
+        if let Some(served) = served.filter(|_| !known.contains(name)) {
             reads.push(get(client, name, served));
         }
     }

@@ -1,5 +1,7 @@
 //! From the children that a hook wants and those that exist to what must be done. Pure.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use landform_api::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
@@ -10,6 +12,11 @@ use crate::key::is_name;
 pub const LABEL_OWNER: &str = "landform.dev/owner";
 /// On a child: the shape of what was applied last, so that fields that a hook drops go.
 pub const ANNOTATION_LAST_APPLIED: &str = "landform.dev/last-applied";
+
+/// A hook lists this many children at most.
+pub(crate) const CHILDREN_MAX: usize = 10_000;
+/// This many problems of an answer are told.
+const PROBLEMS_TOLD_MAX: usize = 100;
 
 /// The object whose children are looked at.
 #[derive(Clone, Debug)]
@@ -81,12 +88,22 @@ pub(crate) fn wanted(
     kinds: &[OwnedKind],
     listed: &[Value],
 ) -> Result<Vec<Child>, Vec<String>> {
+    if listed.len() > CHILDREN_MAX {
+        return Err(vec![format!(
+            "owned lists {} children, and an object has at most {CHILDREN_MAX}",
+            listed.len()
+        )]);
+    }
     let mut children: Vec<Child> = Vec::new();
+    let mut names = BTreeSet::new();
     let mut problems = Vec::new();
     for (at, value) in listed.iter().enumerate() {
+        if problems.len() >= PROBLEMS_TOLD_MAX {
+            break;
+        }
         match child(owner, kinds, value) {
             Err(problem) => problems.push(format!("owned[{at}] {problem}")),
-            Ok(child) if children.iter().any(|other| other.name == child.name) => {
+            Ok(child) if !names.insert(child.name.clone()) => {
                 problems.push(format!(
                     "owned[{at}] is {}, which is listed twice",
                     child.name
@@ -108,9 +125,12 @@ pub(crate) fn wanted(
 /// the owner is being deleted nothing is created: the collector would take it away again.
 pub(crate) fn decide(owner: &Owner, wanted: &[Child], existing: &[Child]) -> Decision {
     let mut decision = Decision::default();
+    let mut by_name: BTreeMap<&ChildName, &Child> = BTreeMap::new();
+    for found in existing {
+        by_name.entry(&found.name).or_insert(found);
+    }
     for child in wanted {
-        let found = existing.iter().find(|existing| existing.name == child.name);
-        match found {
+        match by_name.get(&child.name) {
             None if owner.deleting => {}
             None => decision.actions.push(create(owner, child)),
             Some(found) if !is_owned(owner, &found.value) => decision.problems.push(format!(
@@ -122,8 +142,9 @@ pub(crate) fn decide(owner: &Owner, wanted: &[Child], existing: &[Child]) -> Dec
             Some(found) => decision.actions.extend(update(child, found)),
         }
     }
+    let wanted: BTreeSet<&ChildName> = wanted.iter().map(|child| &child.name).collect();
     for found in existing {
-        let kept = wanted.iter().any(|child| child.name == found.name);
+        let kept = wanted.contains(&found.name);
         if !kept && is_owned(owner, &found.value) && !is_marked(&found.value) {
             decision.actions.push(Action::Delete {
                 name: found.name.clone(),

@@ -45,6 +45,26 @@ fn created(value: &Value) -> Child {
     child
 }
 
+#[test]
+fn many_children_are_compared_by_an_index_and_too_many_are_refused() {
+    let maps = |count: usize| -> Vec<Value> {
+        (0..count)
+            .map(|at| map(&format!("m{at}"), json!({})))
+            .collect()
+    };
+    let children = listed(&maps(CHILDREN_MAX));
+    let decision = decide(&owner(), &children, &children);
+    assert_eq!(decision.problems.len(), CHILDREN_MAX, "not owned");
+    let problems = wanted(&owner(), &kinds(), &maps(CHILDREN_MAX + 1)).unwrap_err();
+    assert_eq!(
+        problems,
+        ["owned lists 10001 children, and an object has at most 10000"]
+    );
+    let twice = vec![map("a", json!({})); CHILDREN_MAX];
+    let problems = wanted(&owner(), &kinds(), &twice).unwrap_err();
+    assert_eq!(problems.len(), PROBLEMS_TOLD_MAX);
+}
+
 fn with(child: &Child, pointer: &str, value: Value) -> Child {
     let mut child = child.clone();
     *child.value.pointer_mut(pointer).unwrap() = value;

@@ -10,12 +10,15 @@ use landform_api::writer::Writer;
 use landform_process::User;
 
 use super::kinds::{Kinds, Served};
-use super::references::{self, RefPath};
+use super::references::{self, REFS_MAX, RefPath};
 use super::spec::{KindName, ReconcilerSpec};
 use crate::acting::{Actor, Right};
 use crate::context::Context;
 use crate::denied::Denied;
 use crate::reconciler::Failure;
+
+/// An error lists at most this many references that lead elsewhere.
+const STRAYS_LISTED_MAX: usize = 10;
 
 /// What the objects of a kind are told apart by: who wrote its Reconciler, and what that asks for.
 pub(crate) struct Permits {
@@ -87,9 +90,16 @@ impl Permits {
     /// # Errors
     /// What is missing, and who could grant it.
     pub(crate) async fn check(&self, context: &Context, paths: &[RefPath]) -> Result<(), Failure> {
-        let strays = references::find(paths, context.object()).strays;
+        let found = references::find(paths, context.object());
+        if found.too_many {
+            return Err(Failure::Invalid(format!(
+                "it names more than {REFS_MAX} objects by the paths of the Reconciler {}; the hook is not called",
+                self.reconciler
+            )));
+        }
+        let strays = found.strays;
         if !strays.is_empty() {
-            let strays = strays.iter().map(|(path, found)| {
+            let strays = strays.iter().take(STRAYS_LISTED_MAX).map(|(path, found)| {
                 let namespace = found.namespace.as_deref().unwrap_or_default();
                 format!(
                     "{path} names {} {namespace}/{}",

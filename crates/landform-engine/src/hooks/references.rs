@@ -1,5 +1,7 @@
 //! Which objects an object names, by the paths of its Reconciler.
 
+use std::collections::HashSet;
+
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
 use landform_api::jsonpath::{JsonPath, JsonPathError};
@@ -8,6 +10,10 @@ use serde_json::Value;
 use super::spec::ReconcilerSpec;
 use crate::key::is_name;
 use crate::reconciler::Ref;
+
+/// An object names this many others at most. One that names more has an error instead of references: each of them is read
+/// for every run, and is part of the order of all runs.
+pub(crate) const REFS_MAX: usize = 10_000;
 
 /// A path, and the kind of what it names.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +31,8 @@ pub(crate) struct Found {
     pub(crate) refs: Vec<Ref>,
     /// Those in other namespaces, where the path doesn't allow it, with the path.
     pub(crate) strays: Vec<(String, Ref)>,
+    /// Whether there are more than [`REFS_MAX`]; then none is listed.
+    pub(crate) too_many: bool,
 }
 
 /// Compiles the paths of a Reconciler.
@@ -53,6 +61,7 @@ pub(crate) fn find(paths: &[RefPath], object: &DynamicObject) -> Found {
     };
     let namespace = object.metadata.namespace.as_deref();
     let mut found = Found::default();
+    let mut listed: HashSet<Ref> = HashSet::new();
     for path in paths {
         for value in path.path.find(&value) {
             // A path may lead to the list itself or, with [*], to its items.
@@ -63,10 +72,17 @@ pub(crate) fn find(paths: &[RefPath], object: &DynamicObject) -> Found {
                 .iter()
                 .filter_map(|item| named(item, &path.target, namespace));
             for reference in named {
+                if found.refs.len() + found.strays.len() >= REFS_MAX && !listed.contains(&reference)
+                {
+                    return Found {
+                        too_many: true,
+                        ..Found::default()
+                    };
+                }
                 let elsewhere = namespace.is_some() && reference.namespace.as_deref() != namespace;
                 if elsewhere && !path.any_namespace {
                     found.strays.push((path.text.clone(), reference));
-                } else if !found.refs.contains(&reference) {
+                } else if listed.insert(reference.clone()) {
                     found.refs.push(reference);
                 }
             }
@@ -122,6 +138,20 @@ mod tests {
             )
         });
         found.collect()
+    }
+
+    #[test]
+    fn r2_an_object_that_names_too_many_others_names_none() {
+        let names =
+            |count: usize| -> Vec<String> { (0..count).map(|at| format!("b{at}")).collect() };
+        let paths = json!([{"path": ".spec.parents[*]"}]);
+        let mut twice = names(REFS_MAX);
+        twice.extend(names(REFS_MAX));
+        let found = refs(paths.clone(), json!({"parents": twice}));
+        assert_eq!(found.len(), REFS_MAX, "each counts once");
+        assert_eq!(found[7], "example.com/v1 Widget shop/b7");
+        let found = refs(paths, json!({"parents": names(REFS_MAX + 1)}));
+        assert_eq!(found, Vec::<String>::new());
     }
 
     #[test]

@@ -23,6 +23,8 @@ mod tests;
 
 pub use uid::Uid;
 
+use std::collections::BTreeSet;
+
 use crate::NodeId;
 use crate::edges::Edges;
 use crate::names::Names;
@@ -291,11 +293,10 @@ impl<T> OwnerGraph<T> {
             old.push((slot, owner));
         }
         // New edges first: an owner that stays must not be forgotten in between.
-        let mut linked: Vec<NodeId> = Vec::with_capacity(owners.len());
+        let mut linked: BTreeSet<NodeId> = BTreeSet::new();
         for owner in owners {
             let target = self.intern(&owner.uid);
-            if !linked.contains(&target) {
-                linked.push(target);
+            if linked.insert(target) {
                 self.add_edge(node, target, owner.blocks);
             }
         }

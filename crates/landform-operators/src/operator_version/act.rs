@@ -4,6 +4,7 @@ use kube::api::{Patch, PatchParams};
 use landform_api::catalog::operator_version::{OperatorVersionStatus, Replaced};
 use landform_api::catalog::{self, Phase, keys};
 use landform_api::landscaper::{self, LastError, Operation};
+use landform_api::words::status_message;
 use landform_decide::operator_version::{Action, Decision, Reason};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 use serde_json::json;
@@ -355,14 +356,15 @@ fn set_error(last: &mut Option<LastError>, decision: &Decision, now: &str) {
         Reason::RequirementsNotMet | Reason::RequirementsRefused => "CheckRequirements",
         _ => "Reconcile",
     };
-    let same = last.as_ref().is_some_and(|last| {
-        last.message == decision.message && last.reason == decision.reason.to_string()
-    });
+    let message = status_message(&decision.message);
+    let same = last
+        .as_ref()
+        .is_some_and(|last| last.message == message && last.reason == decision.reason.to_string());
     if !same {
         *last = Some(LastError {
             operation: operation.into(),
             reason: decision.reason.to_string(),
-            message: decision.message.clone(),
+            message: message.into_owned(),
             codes: Vec::new(),
             last_transition_time: Some(now.to_owned()),
             last_update_time: Some(now.to_owned()),

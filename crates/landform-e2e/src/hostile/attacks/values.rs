@@ -59,6 +59,13 @@ pub(super) fn table() -> Vec<Attack> {
             ..PLAIN
         },
         Attack {
+            name: "many owners",
+            sends: "objects with 25,000 owners that don't exist, and with 1,000, which the collector asks for",
+            run: many_owners,
+            answers: &[201, 413, 422, 429],
+            ..PLAIN
+        },
+        Attack {
             name: "inserts at the front",
             sends: "JSON patches of 9,000 inserts at index 0",
             prepare: |stage| {
@@ -204,6 +211,29 @@ fn odd_labels(stage: &Stage, seen: &mut Seen) -> Outcome {
             .tenant
             .patch(&format!("{path}/kept"), "strategic-merge", body.as_bytes()),
     );
+    Ok(())
+}
+
+fn many_owners(stage: &Stage, seen: &mut Seen) -> Outcome {
+    let path = format!("{CORE}/configmaps");
+    let owned = |name: &str, count: usize| {
+        let owner = |at: usize| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": format!("n{at}"), "uid": format!("{name}-{at}")});
+        let owners: Vec<Value> = (0..count).map(owner).collect();
+        json!({"metadata": {"name": name, "ownerReferences": owners}}).to_string()
+    };
+    let far_too_many = owned("far-too-many", 25_000);
+    seen.answer(&stage.tenant.json("POST", &path, far_too_many.as_bytes()));
+    for number in 0..stage.count(20, 2) {
+        let name = format!("owned-{number}");
+        let body = owned(&name, 1_000);
+        seen.answer(&stage.tenant.json("POST", &path, body.as_bytes()));
+    }
+    // None of the owners exists, so the collector deletes them; the bystander goes on until it has.
+    let all_gone = (0..stage.count(20, 2)).all(|number| {
+        let one = format!("{path}/owned-{number}");
+        stage.until(&one, |answer| answer.code == 404).is_ok()
+    });
+    seen.check("all of them are collected".to_owned(), all_gone);
     Ok(())
 }
 
