@@ -46,7 +46,7 @@ impl Selection {
     /// Whether a record is selected.
     pub(crate) fn matches(&self, resource: &Resource, record: &Record) -> bool {
         if !self.labels.is_empty() {
-            let peek: Peek = serde_json::from_slice(&record.value).unwrap_or_default();
+            let peek = Peek::of(&record.value);
             if !self.labels.matches(&peek.metadata.labels) {
                 return false;
             }
