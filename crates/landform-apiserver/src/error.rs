@@ -2,7 +2,7 @@
 //! that tells the person what to change.
 
 use landform_api::FieldError;
-use landform_api::budget::{self, PROBLEMS_LISTED_MAX};
+use landform_api::budget::{self, PROBLEMS_LISTED_MAX, SHOWN_BYTES_MAX};
 use serde_json::{Value, json};
 
 /// A short result everywhere in this crate.
@@ -120,6 +120,36 @@ pub struct Cause {
     pub field: String,
 }
 
+/// A message to a client is cut here; lists of a hundred problems are shorter.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// A longer word is one that the sender wrote and that was not cut where it was put into the message: what we show of
+/// such a text is shorter, also when every character of it is escaped.
+const WORD_BYTES_MAX: usize = 6 * SHOWN_BYTES_MAX;
+/// Names of objects are not longer.
+const NAME_BYTES_MAX: usize = 253;
+
+/// A message as clients get it: without long words of theirs, and not endless.
+fn cut(message: String) -> String {
+    let is_long = |word: &str| word.len() > WORD_BYTES_MAX;
+    if message.len() <= WORD_BYTES_MAX {
+        return message;
+    }
+    let mut out = String::with_capacity(message.len().min(MESSAGE_BYTES_MAX));
+    for word in message.split_inclusive(' ') {
+        if out.len() + word.len().min(WORD_BYTES_MAX) > MESSAGE_BYTES_MAX {
+            out.push('…');
+            break;
+        }
+        if is_long(word) {
+            out.push_str(&budget::shown(word));
+            out.push(' ');
+        } else {
+            out.push_str(word);
+        }
+    }
+    out
+}
+
 /// A request that was not carried out.
 #[derive(Clone, Debug)]
 pub struct ApiError(Box<Details>);
@@ -140,7 +170,7 @@ impl ApiError {
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self(Box::new(Details {
             reason,
-            message: message.into(),
+            message: cut(message.into()),
             subject: None,
             causes: Vec::new(),
             retry_after_seconds: None,
@@ -277,7 +307,7 @@ impl ApiError {
         self.0.subject = Some(Subject {
             group: group.into(),
             kind: kind.into(),
-            name: name.into(),
+            name: shown_name(name),
             uid: String::new(),
         });
         self
@@ -288,8 +318,8 @@ impl ApiError {
     pub fn caused_by(mut self, reason: &str, message: &str, field: &str) -> Self {
         self.0.causes.push(Cause {
             reason: reason.into(),
-            message: message.into(),
-            field: field.into(),
+            message: cut(message.into()),
+            field: budget::shown(field).into_owned(),
         });
         self
     }
@@ -378,6 +408,15 @@ impl ApiError {
             status["details"] = Value::Object(more);
         }
         status
+    }
+}
+
+/// A name that an object may have, or the beginning of another text.
+fn shown_name(name: &str) -> String {
+    if name.len() <= NAME_BYTES_MAX {
+        name.to_owned()
+    } else {
+        budget::shown(name).into_owned()
     }
 }
 

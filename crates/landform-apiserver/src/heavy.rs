@@ -1,18 +1,21 @@
-//! Heavy requests: writes of large values are carried out on threads of their own.
+//! Heavy requests: work on large values is carried out on threads of their own.
 //!
-//! To decode, patch, check and encode an object of megabytes takes tens of milliseconds and more, in one piece. On the
+//! To decode, patch, check, show and encode objects of megabytes takes tens of milliseconds and more, in one piece. On the
 //! threads that serve connections everybody else would wait for it. So such a request as a whole runs on a thread
 //! that may block; few do at once, and users take turns as they do in every lane.
 
 use std::sync::Arc;
 
 use http::Method;
+use landform_store::RangeQuery;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::body::Body;
 use crate::error::{ApiError, Result};
 use crate::identity::Identity;
-use crate::request::path::Target;
+use crate::registry::Resource;
+use crate::request::accept::{Encoding, Shape};
+use crate::request::path::{ObjectsPath, Target};
 use crate::server::{ApiServer, Call};
 use crate::view::View;
 
@@ -20,6 +23,8 @@ use crate::view::View;
 const LARGE_BYTES: usize = 64 * 1024;
 /// A patch is: a short one may copy and move much.
 const LARGE_PATCH_BYTES: usize = 8 * 1024;
+/// Objects of which a list shows or selects something are, together.
+const LARGE_LIST_BYTES: usize = 1024 * 1024;
 /// At least this many heavy requests are carried out at once.
 const PLACES_MIN: usize = 4;
 /// One user may have this many heavy requests waiting: each holds its body in memory.
@@ -83,22 +88,51 @@ impl ApiServer {
         if size > LARGE_BYTES || (call.method == Method::PATCH && size > LARGE_PATCH_BYTES) {
             return Ok(true);
         }
-        let Work::Request(Target::Objects(path), _) = work else {
+        let Work::Request(target, _) = work else {
             return Ok(false);
         };
-        if !matches!(call.method, Method::PUT | Method::PATCH | Method::DELETE) {
+        let Target::Objects(path) = target else {
+            // Documents about all kinds together; those of single groups are small.
+            return Ok(*target == Target::OpenApiV2);
+        };
+        let is_read = matches!(call.method, Method::GET | Method::HEAD);
+        if call.method == Method::POST || (is_read && is_copied(call)) {
             return Ok(false);
         }
-        let Some(name) = &path.name else {
-            // A whole collection: some of it may be large.
-            return Ok(call.method == Method::DELETE);
-        };
         let registry = &self.shared.registry;
         let Some(resource) = registry.find(&path.group, &path.version, &path.resource) else {
             return Ok(false);
+        };
+        let Some(name) = &path.name else {
+            // Of a whole collection that is deleted some may be large.
+            return Ok(!is_read || self.is_large_list(path, &resource).await?);
         };
         let key = resource.key(path.namespace.as_deref().unwrap_or_default(), name);
         let record = self.shared.store.get(&key).await?;
         Ok(record.is_some_and(|record| record.value.len() > LARGE_BYTES))
     }
+
+    /// Whether the objects of a collection are large together.
+    async fn is_large_list(&self, path: &ObjectsPath, resource: &Resource) -> Result<bool> {
+        let namespace = path.namespace.as_deref().filter(|_| resource.namespaced);
+        let query = RangeQuery {
+            bucket: resource.bucket.clone(),
+            prefix: namespace.map(|name| format!("{name}/")).unwrap_or_default(),
+            after: None,
+            limit: None,
+            at: None,
+        };
+        let page = self.shared.store.range(query).await?;
+        let sizes = page.records.iter().map(|record| record.value.len());
+        Ok(sizes.sum::<usize>() > LARGE_LIST_BYTES)
+    }
+}
+
+/// Whether what is read goes out as it is stored: no object is decoded.
+fn is_copied(call: &Call) -> bool {
+    let form = crate::verbs::present::form(call);
+    let selects = |name| call.query.get(name).is_some_and(|text| !text.is_empty());
+    form.is_ok_and(|form| form.shape == Shape::Full && form.encoding == Encoding::Json)
+        && !selects("labelSelector")
+        && !selects("fieldSelector")
 }

@@ -11,6 +11,7 @@
 //! - A deletion mark is never undone; an object goes when its last finalizer does (G2, G3).
 //! - Nothing that a client sends can crash the server: bodies, depths, patches and requests are limited.
 
+mod answers;
 mod audit;
 pub mod body;
 mod custom_kinds;

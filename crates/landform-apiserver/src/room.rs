@@ -1,8 +1,8 @@
 //! Room: how much the store may keep in memory, and who may use it.
 //!
 //! A quota has three parts: an eighth, at most 64 MiB, is for the history that watches resume from (the store itself
-//! drops more), a tenth of the rest is a reserve for Landform's own writes and for objects that are being deleted, and
-//! what is left is for clients. Only writes that make the store larger are refused, so that it heals by deletes.
+//! drops more), a tenth of the rest is a reserve for Landform's own writes, and what is left is for clients, also when
+//! they write to objects that are being deleted. Only writes that make the store larger are refused, so that it heals by deletes.
 
 use crate::error::{ApiError, Reason};
 use crate::request::decode::BODY_BYTES;
@@ -47,11 +47,11 @@ impl StoreQuota {
     }
 
     /// What objects may take when this spender makes them larger.
-    fn objects_bytes_max(self, spender: Spender, is_being_deleted: bool) -> Option<u64> {
+    fn objects_bytes_max(self, spender: Spender) -> Option<u64> {
         match spender {
             Spender::Server => None,
-            Spender::Client if !is_being_deleted => Some(self.clients()),
-            Spender::Own | Spender::Client => Some(self.own()),
+            Spender::Client => Some(self.clients()),
+            Spender::Own => Some(self.own()),
         }
     }
 
@@ -64,9 +64,9 @@ impl StoreQuota {
 
 impl ApiServer {
     /// How large a write may leave the store; `None` without a limit.
-    pub(crate) fn room(&self, spender: Spender, is_being_deleted: bool) -> Option<u64> {
+    pub(crate) fn room(&self, spender: Spender) -> Option<u64> {
         let quota = self.shared.config.store_quota?;
-        quota.objects_bytes_max(spender, is_being_deleted)
+        quota.objects_bytes_max(spender)
     }
 
     /// Says that the quota is used up, if it is.
@@ -103,10 +103,9 @@ mod tests {
         let quota = StoreQuota { bytes: 1 << 30 };
         assert_eq!(quota.history_bytes_max(), 64 << 20);
         let [clients, own] = [Spender::Client, Spender::Own]
-            .map(|spender| quota.objects_bytes_max(spender, false).unwrap());
+            .map(|spender| quota.objects_bytes_max(spender).unwrap());
         assert!(clients < own && own + quota.history_bytes_max() == 1 << 30);
-        assert_eq!(quota.objects_bytes_max(Spender::Client, true), Some(own));
-        assert_eq!(quota.objects_bytes_max(Spender::Server, false), None);
+        assert_eq!(quota.objects_bytes_max(Spender::Server), None);
         assert!(!quota.is_nearly_used_up(clients / 2));
         assert!(quota.is_nearly_used_up(clients - 1000));
         assert_eq!(StoreQuota { bytes: 800 }.history_bytes_max(), 100);

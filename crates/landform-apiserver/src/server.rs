@@ -122,6 +122,8 @@ pub(crate) struct Shared {
     pub(crate) watches: Shares,
     /// Bytes of large bodies.
     pub(crate) bodies: Shares,
+    /// Bytes of answers that have not been read.
+    pub(crate) answers: Shares,
     pub(crate) quotas: crate::quotas::Quotas,
     reads: Lane,
     writes: Lane,
@@ -175,6 +177,7 @@ impl ApiServer {
                 environment,
                 watches: Shares::of_watches(),
                 bodies: Shares::of_bodies(),
+                answers: Shares::of_answers(),
                 quotas: crate::quotas::Quotas::default(),
                 reads: Lane::new(config.reads_in_flight),
                 writes: Lane::new(config.writes_in_flight),
@@ -358,6 +361,7 @@ impl ApiServer {
         let body = receive(body, patience, &mut body_share).await?;
         // A watch holds its place only while it starts.
         let _place = lane.enter(&caller).await?;
+        let reader = identity.clone();
         let call = Call {
             method: parts.method,
             query,
@@ -388,7 +392,7 @@ impl ApiServer {
             }
         };
         match tokio::time::timeout(self.shared.config.request_timeout, work).await {
-            Ok(answer) => answer,
+            Ok(answer) => crate::answers::count(&self.shared.answers, &reader, answer?),
             Err(_) => Err(ApiError::new(
                 Reason::Timeout,
                 format!(

@@ -1,6 +1,6 @@
 //! Shares: how much of something that is counted, not queued for, each user holds.
 //!
-//! Open watches and the bytes of large bodies are held for as long as a client likes. One user may hold so much of them,
+//! Open watches, the bytes of large bodies and those of answers that were not read are held for as long as a client likes. One user may hold so much of them,
 //! all users together so much; who asks for more is refused at once. The server's own parts have no limit.
 
 use std::collections::BTreeMap;
@@ -17,6 +17,11 @@ const WATCHES_MAX: usize = 2_000;
 const USER_BODY_BYTES: usize = 64 << 20;
 /// Large bodies may have this many bytes.
 const ALL_BODY_BYTES: usize = 256 << 20;
+
+/// Answers of one user that have not been read may have this many bytes.
+const USER_ANSWER_BYTES: usize = 128 << 20;
+/// All answers that have not been read may.
+const ALL_ANSWER_BYTES: usize = 512 << 20;
 
 /// What users hold of one thing.
 #[derive(Clone)]
@@ -53,6 +58,11 @@ impl Shares {
     /// Bytes of large bodies.
     pub(crate) fn of_bodies() -> Self {
         Self::new(USER_BODY_BYTES, ALL_BODY_BYTES)
+    }
+
+    /// Bytes of answers that have not been read.
+    pub(crate) fn of_answers() -> Self {
+        Self::new(USER_ANSWER_BYTES, ALL_ANSWER_BYTES)
     }
 
     /// A share of a user's that is still empty.
@@ -94,7 +104,9 @@ impl Share {
         let own = users.get(&self.user).copied().unwrap_or(0) + by;
         // Users are few: those who hold something at this moment.
         let all = users.values().sum::<usize>() + by;
-        if self.limited && (own > held.user_max || all > held.all_max) {
+        // Of a user who holds nothing else, one thing may be larger than the share.
+        let is_over = own > held.user_max && own > by;
+        if self.limited && (is_over || all > held.all_max) {
             return false;
         }
         users.insert(self.user.clone(), own);

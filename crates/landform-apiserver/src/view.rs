@@ -180,7 +180,10 @@ impl ApiServer {
             None if asks => Err(refused()),
             None => Err(ApiError::new(
                 Reason::NotFound,
-                format!("there is nothing at {rest:?} in this view"),
+                format!(
+                    "there is nothing at {:?} in this view",
+                    landform_api::budget::shown(rest)
+                ),
             )),
         }
     }

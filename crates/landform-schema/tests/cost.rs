@@ -25,7 +25,7 @@ fn best(object: &Value, mut work: impl FnMut(&mut Value)) -> Duration {
 
 fn admit(schema: &Schema, object: &mut Value) {
     schema.prune(object);
-    schema.apply_defaults(object);
+    schema.apply_defaults(object).unwrap();
     black_box(schema.validate(object, None));
 }
 
@@ -75,7 +75,7 @@ fn measure() {
     );
     println!(
         "  default: {:?}",
-        best(&deployment, |object| schema.apply_defaults(object))
+        best(&deployment, |object| schema.apply_defaults(object).unwrap())
     );
     println!(
         "  validate: {:?}",

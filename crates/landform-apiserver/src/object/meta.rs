@@ -137,6 +137,21 @@ pub struct Peek {
     pub metadata: PeekMetadata,
 }
 
+impl Peek {
+    /// Reads a stored object as far as its metadata goes; an empty one when it can't be read.
+    #[must_use]
+    pub fn of(stored: &[u8]) -> Self {
+        let Some(opening) = super::encode::opening(stored) else {
+            return serde_json::from_slice(stored).unwrap_or_default();
+        };
+        // The metadata with its brace; what comes after it isn't looked at.
+        let from = stored.len() - opening.rest.len() - 1;
+        let mut text = serde_json::Deserializer::from_slice(&stored[from..]);
+        let metadata = PeekMetadata::deserialize(&mut text).unwrap_or_default();
+        Self { metadata }
+    }
+}
+
 /// The part of the metadata that is peeked at.
 #[derive(Debug, Default, Deserialize)]
 pub struct PeekMetadata {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use landform_api::budget;
+
 use crate::error::{ApiError, Result};
 
 /// Requirements on fields, all of which must hold.
@@ -25,7 +27,8 @@ impl FieldSelector {
         for part in split_unescaped(text) {
             let requirement = parse_one(&part).ok_or_else(|| {
                 ApiError::bad_request(format!(
-                    "invalid field selector {part:?}: write FIELD=VALUE, FIELD==VALUE or FIELD!=VALUE"
+                    "invalid field selector {:?}: write FIELD=VALUE, FIELD==VALUE or FIELD!=VALUE",
+                    budget::shown(&part)
                 ))
             })?;
             let known = matches!(
@@ -37,7 +40,7 @@ impl FieldSelector {
                 fields.extend(selectable.iter().map(String::as_str));
                 return Err(ApiError::bad_request(format!(
                     "field label not supported: {}; this resource can be selected by {}",
-                    requirement.field,
+                    budget::shown(&requirement.field),
                     fields.join(", ")
                 )));
             }

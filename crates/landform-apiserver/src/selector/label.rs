@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use landform_api::budget;
+
 use crate::error::{ApiError, Result};
 use crate::object::names::{is_label_value, is_qualified_name};
 
@@ -33,7 +35,9 @@ impl LabelSelector {
         let text = text.unwrap_or_default();
         parse(text).map(Self).map_err(|problem| {
             ApiError::bad_request(format!(
-                "unable to parse requirement: {problem} in labelSelector {text:?}"
+                "unable to parse requirement: {} in labelSelector {:?}",
+                budget::shown(&problem),
+                budget::shown(text)
             ))
         })
     }

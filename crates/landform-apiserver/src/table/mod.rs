@@ -3,6 +3,8 @@
 mod builtin;
 mod duration;
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use crate::error::{ApiError, Result};
@@ -12,6 +14,9 @@ use crate::request::query::Query;
 use crate::verbs::present::partial;
 
 pub(crate) use duration::age;
+
+/// A cell of a custom column shows this much of a text.
+const CELL_BYTES_MAX: usize = 1024;
 
 /// What each row carries besides its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,20 +121,32 @@ fn custom_cell(type_: &str, found: &[&Value]) -> Value {
             .map_or(Value::Null, |float| json!(float.trunc())),
         ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => (*first).clone(),
         ("date", Value::String(text)) => json!(age(text)),
-        ("string", Value::String(_)) if found.len() == 1 => (*first).clone(),
+        ("string", Value::String(text)) if found.len() == 1 => json!(cut(text)),
         ("string", _) if found.len() > 1 => {
-            json!(
-                found
-                    .iter()
-                    .map(|value| text_of(value))
-                    .collect::<Vec<_>>()
-                    .join(",")
-            )
+            let mut text = String::new();
+            for (index, value) in found.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(&text_of(value));
+                if text.len() > CELL_BYTES_MAX {
+                    break;
+                }
+            }
+            json!(cut(&text))
         }
         ("string", Value::Null) => Value::Null,
-        ("string", other) => json!(text_of(other)),
+        ("string", other) => json!(cut(&text_of(other))),
         _ => Value::Null,
     }
+}
+
+/// The beginning of a long text: a cell is one line on a screen.
+fn cut(text: &str) -> Cow<'_, str> {
+    if text.len() <= CELL_BYTES_MAX {
+        return text.into();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(CELL_BYTES_MAX)]).into()
 }
 
 fn text_of(value: &Value) -> String {
@@ -199,5 +216,10 @@ mod tests {
             json!("a,b")
         );
         assert_eq!(custom_cell("string", &[]), Value::Null);
+        let long = json!("x".repeat(2 * CELL_BYTES_MAX));
+        for found in [vec![&long], vec![&long, &long]] {
+            let cell = custom_cell("string", &found);
+            assert_eq!(cell, json!(format!("{}…", "x".repeat(CELL_BYTES_MAX))));
+        }
     }
 }

@@ -170,7 +170,7 @@ impl ApiServer {
                 return Ok((!taken).then_some((value, landform_store::Revision::ZERO)));
             }
             let txn = guarded(key.clone(), Compare::Absent, Op::Put(value.clone()), guards)
-                .within(self.room(options.spender, false));
+                .within(self.room(options.spender));
             match self.commit(resource, txn, Some(object)).await? {
                 TxnOutcome::Committed(revision) => return Ok(Some((value, revision))),
                 TxnOutcome::Conflict { index: 0, .. } => return Ok(None),

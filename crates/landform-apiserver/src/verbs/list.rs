@@ -1,5 +1,7 @@
 //! List: objects of one consistent state, in pages, filtered by selectors.
 
+use std::time::Instant;
+
 use base64::Engine as _;
 use http::Response;
 use landform_store::{Page, RangeQuery, Record, Revision};
@@ -12,6 +14,9 @@ use crate::object::meta::Peek;
 use crate::registry::{Presentation, Resource};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::server::{ApiServer, Call};
+
+/// A list that is made as a whole (a table, YAML) has at most this many bytes.
+const WHOLE_BYTES_MAX: usize = 64 << 20;
 
 /// Which objects of a resource a request is about.
 pub(crate) struct Selection {
@@ -41,7 +46,7 @@ impl Selection {
     /// Whether a record is selected.
     pub(crate) fn matches(&self, resource: &Resource, record: &Record) -> bool {
         if !self.labels.is_empty() {
-            let peek: Peek = serde_json::from_slice(&record.value).unwrap_or_default();
+            let peek = Peek::of(&record.value);
             if !self.labels.matches(&peek.metadata.labels) {
                 return false;
             }
@@ -184,7 +189,12 @@ impl ApiServer {
             .encode()
         });
         let remaining = selection.is_everything().then_some(page.remaining);
-        present::many(call, place, page, token, remaining)
+        let limits = present::Limits {
+            answers: &self.shared.answers,
+            until: Instant::now() + self.shared.config.request_timeout,
+            bytes: WHOLE_BYTES_MAX,
+        };
+        present::many(call, place, page, token, remaining, &limits)
     }
 
     /// The selected records of one state, up to a limit, and whether there are more.

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -14,14 +15,16 @@ use serde_json::{Value, json};
 
 use super::Place;
 use super::write::Written;
+use crate::answers;
 use crate::audit::Created;
 use crate::body::Body;
-use crate::error::{ApiError, Result};
+use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, encode, oversized};
 use crate::registry::{Presentation, Resource};
 use crate::request::accept::{self, Encoding, Form, Shape};
 use crate::respond;
 use crate::server::Call;
+use crate::shares::Shares;
 use crate::table;
 
 /// Answers smaller than this are not worth compressing.
@@ -140,6 +143,7 @@ pub(crate) fn many(
     page: Page,
     token: Option<String>,
     remaining: Option<usize>,
+    limits: &Limits<'_>,
 ) -> Result<Response<Body>> {
     let form = form(call)?;
     let resource = &place.resource;
@@ -152,50 +156,98 @@ pub(crate) fn many(
     }
     let response = match form.shape {
         Shape::Full if form.encoding == Encoding::Json => {
-            return Ok(full_list(call, resource, page.records, &metadata));
+            return full_list(call, resource, page.records, &metadata, limits.answers);
         }
         Shape::Full => {
-            let items = objects(resource, &page.records)?;
-            let list = json!({
+            let items = join(limits, &page.records, |record| {
+                object(resource, &record.value, record.modified).map(Value::Object)
+            })?;
+            let frame = json!({
                 "apiVersion": resource.api_version(), "kind": resource.list_kind,
-                "metadata": metadata, "items": items,
+                "metadata": metadata, "items": [],
             });
-            respond::value(StatusCode::OK, &list, form.encoding)
+            respond::encoded(
+                StatusCode::OK,
+                filled(&frame, "items", &items),
+                form.encoding,
+            )
         }
         Shape::Metadata => {
-            let items: Vec<Value> = page
-                .records
-                .iter()
-                .map(|record| metadata_only(&record.value, record.modified))
-                .collect::<Result<_>>()?;
-            let list = json!({
+            let items = join(limits, &page.records, |record| {
+                metadata_only(&record.value, record.modified)
+            })?;
+            let frame = json!({
                 "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList",
-                "metadata": metadata, "items": items,
+                "metadata": metadata, "items": [],
             });
-            respond::value(StatusCode::OK, &list, form.encoding)
+            respond::encoded(
+                StatusCode::OK,
+                filled(&frame, "items", &items),
+                form.encoding,
+            )
         }
         Shape::Table => {
             let include = table::Include::from_query(&call.query)?;
-            let objects = objects(resource, &page.records)?;
-            let rows = objects
-                .iter()
-                .map(|object| table::row(resource, object, include))
-                .collect();
-            respond::value(
-                StatusCode::OK,
-                &table::table(resource, rows, &metadata, true),
-                form.encoding,
-            )
+            let rows = join(limits, &page.records, |record| {
+                let object = object(resource, &record.value, record.modified)?;
+                Ok(table::row(resource, &object, include))
+            })?;
+            let frame = table::table(resource, Vec::new(), &metadata, true);
+            respond::encoded(StatusCode::OK, filled(&frame, "rows", &rows), form.encoding)
         }
     };
     Ok(compressed(call, response))
 }
 
-fn objects(resource: &Resource, records: &[Record]) -> Result<Vec<Object>> {
-    records
-        .iter()
-        .map(|record| object(resource, &record.value, record.modified))
-        .collect()
+/// What a list may cost.
+pub(crate) struct Limits<'a> {
+    pub(crate) answers: &'a Shares,
+    /// Nobody waits for the answer after this.
+    pub(crate) until: Instant,
+    /// Bytes of an answer that is made as a whole.
+    pub(crate) bytes: usize,
+}
+
+/// What is shown of each record, one after the other as text: only one of them is there as a value.
+fn join(
+    limits: &Limits<'_>,
+    records: &[Record],
+    show: impl Fn(&Record) -> Result<Value>,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for (index, record) in records.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        // Writing to memory can't fail.
+        let _ = serde_json::to_writer(&mut out, &show(record)?);
+        if out.len() > limits.bytes {
+            return Err(ApiError::new(
+                Reason::RequestEntityTooLarge,
+                format!(
+                    "the answer would have more than {} bytes: ask for fewer objects at once, with limit (kubectl: --chunk-size) or a selector",
+                    limits.bytes
+                ),
+            ));
+        }
+        if Instant::now() > limits.until {
+            return Err(ApiError::new(
+                Reason::Timeout,
+                "the list took too long: ask for fewer objects at once, with limit or a selector",
+            ));
+        }
+    }
+    Ok(out)
+}
+
+/// A value as text, with these entries in a list of it that is empty.
+fn filled(frame: &Value, list: &str, entries: &[u8]) -> Vec<u8> {
+    let frame = frame.to_string();
+    let empty = format!("\"{list}\":[");
+    // The last one: what stands before it may have such a text in it.
+    let at = frame.rfind(&empty).map_or(0, |at| at + empty.len());
+    let (before, after) = frame.as_bytes().split_at(at);
+    [before, entries, after].concat()
 }
 
 /// A list of whole objects: copied from what is stored, in pieces when it is long.
@@ -204,7 +256,8 @@ fn full_list(
     resource: &Arc<Resource>,
     records: Vec<Record>,
     metadata: &Value,
-) -> Response<Body> {
+    answers: &Shares,
+) -> Result<Response<Body>> {
     let size: usize = records.iter().map(|record| record.value.len() + 64).sum();
     let opening = format!(
         "{{\"apiVersion\":{},\"kind\":{},\"metadata\":{metadata},\"items\":[",
@@ -221,8 +274,10 @@ fn full_list(
             full_into(&mut out, resource, &record.value, record.modified);
         }
         out.extend_from_slice(b"]}");
-        return respond::json_bytes(StatusCode::OK, out);
+        return Ok(respond::json_bytes(StatusCode::OK, out));
     }
+    let largest = records.iter().map(|record| record.value.len()).max();
+    let largest = PIECE + largest.unwrap_or_default();
     let compress = accepts_gzip(call);
     let pieces = ListPieces {
         resource: resource.clone(),
@@ -232,11 +287,13 @@ fn full_list(
         finished: false,
         gzip: compress.then(|| GzEncoder::new(Vec::new(), Compression::fast())),
     };
-    let mut response = respond::pieces(Box::pin(futures::stream::iter(pieces)));
+    let pieces = Box::pin(futures::stream::iter(pieces));
+    let pieces = answers::count_pieces(answers, &call.identity, largest, pieces)?;
+    let mut response = respond::pieces(pieces);
     if compress {
         mark_compressed(&mut response);
     }
-    response
+    Ok(response)
 }
 
 /// The pieces of a long list, made one at a time.

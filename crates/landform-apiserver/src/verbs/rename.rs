@@ -190,7 +190,7 @@ impl ApiServer {
             txn = txn.and(key, Compare::ModifiedAt(revision), Op::Put(value.into()));
         }
         // A longer name makes everything larger that the object owns.
-        let txn = txn.within(self.room(options.spender, false));
+        let txn = txn.within(self.room(options.spender));
         Ok(Planned::Move(Move {
             txn,
             value,

@@ -162,7 +162,7 @@ impl ApiServer {
             Op::Put(value.clone())
         };
         let compare = Compare::ModifiedAt(record.modified);
-        let room = self.room(options.spender, meta::is_marked(object));
+        let room = self.room(options.spender);
         let txn = guarded(record.key.clone(), compare, op, guards).within(room);
         let kept = (!goes).then_some(object);
         Ok(match self.commit(&place.resource, txn, kept).await? {

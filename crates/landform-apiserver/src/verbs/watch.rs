@@ -17,8 +17,10 @@ use tokio::time::Instant;
 
 use super::list::{Selection, prefix, revision};
 use super::{Place, present};
+use crate::answers;
 use crate::body::Body;
 use crate::error::{ApiError, Reason, Result};
+use crate::identity::Identity;
 use crate::registry::Resource;
 use crate::request::accept::{Encoding, Shape};
 use crate::respond;
@@ -129,6 +131,8 @@ impl ApiServer {
             selection,
             initial,
             queue: VecDeque::new(),
+            events: VecDeque::new(),
+            reader: call.identity.clone(),
             deadline: Instant::now() + lifetime,
             bookmarks: wants_bookmarks.then(|| Bookmarks {
                 interval: self.shared.config.bookmark_interval,
@@ -181,6 +185,10 @@ struct Watcher {
     selection: Selection,
     initial: Initial,
     queue: VecDeque<Bytes>,
+    /// Events of which no lines were made yet: that happens as the client takes them.
+    events: VecDeque<Arc<Event>>,
+    /// Whose share the lines that were not read are.
+    reader: Identity,
     deadline: Instant,
     bookmarks: Option<Bookmarks>,
     ended: bool,
@@ -214,14 +222,40 @@ impl Watcher {
         }
     }
 
+    /// Makes lines of events: as many as are sent at once.
+    fn take_events(&mut self) {
+        let mut bytes: usize = self.queue.iter().map(Bytes::len).sum();
+        while bytes < PIECE
+            && let Some(event) = self.events.pop_front()
+        {
+            if let Some(line) = self.lines.event(&event, &self.selection) {
+                bytes += line.len();
+                self.queue.push_back(line);
+            }
+        }
+    }
+
+    /// A piece as a part of what its reader has not read; a watch of one who has too much of that ends.
+    fn counted(&mut self, piece: Bytes) -> Bytes {
+        let answers = &self.lines.server.shared.answers;
+        answers::count_piece(answers, &self.reader, piece).unwrap_or_else(|error| {
+            self.queue.clear();
+            self.events.clear();
+            self.initial = Initial::default();
+            self.ended = true;
+            line("ERROR", error.to_status().to_string().as_bytes())
+        })
+    }
+
     /// The next bytes to send; `None` when the watch is over.
     async fn next_piece(&mut self) -> Option<Bytes> {
         loop {
             if self.queue.is_empty() {
                 self.take_initial();
+                self.take_events();
             }
             if let Some(piece) = self.queued() {
-                return Some(piece);
+                return Some(self.counted(piece));
             }
             if self.ended {
                 return None;
@@ -259,11 +293,8 @@ impl Watcher {
     fn take(&mut self, events: Result<Vec<Arc<Event>>, WatchError>) {
         match events {
             Ok(events) => {
-                for event in &events {
-                    if let Some(line) = self.lines.event(event, &self.selection) {
-                        self.queue.push_back(line);
-                    }
-                }
+                self.events.extend(events);
+                self.take_events();
             }
             Err(error) => {
                 let status = ApiError::from(error).to_status();

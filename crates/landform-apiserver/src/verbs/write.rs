@@ -132,9 +132,9 @@ pub(crate) fn fit_to_schema(
 ) -> Result<()> {
     let mut value = Value::Object(std::mem::take(object));
     let unknown = resource.schema.prune(&mut value);
-    resource.schema.apply_defaults(&mut value);
-    Budget::OBJECT
-        .check(&value)
+    let filled_in = resource.schema.apply_defaults(&mut value);
+    filled_in
+        .and_then(|()| Budget::OBJECT.check(&value))
         .map_err(|exceeded| too_large(resource, &value, exceeded))?;
     if let Value::Object(fitted) = value {
         *object = fitted;

@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod answers;
 mod audit;
 mod bodies;
 mod custom;

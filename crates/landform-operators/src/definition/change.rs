@@ -72,7 +72,11 @@ fn problem(schema: &Schema, object: &Value) -> Option<String> {
     if let Some(field) = lost.first() {
         return Some(format!("the field {field} would be lost"));
     }
-    schema.apply_defaults(&mut copy);
+    if let Err(exceeded) = schema.apply_defaults(&mut copy) {
+        return Some(format!(
+            "with its defaults it would be too large: {exceeded}"
+        ));
+    }
     // Not as an update, which leaves parts alone that don't change.
     let errors = schema.validate(&copy, None);
     errors.first().map(ToString::to_string)

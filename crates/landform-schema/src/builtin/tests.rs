@@ -12,7 +12,7 @@ fn admitted(kind: &str, mut object: Value) -> (Value, Vec<String>) {
         .expect("a built-in kind");
     let unknown = kind.schema.prune(&mut object);
     assert!(unknown.is_empty(), "{unknown:?}");
-    kind.schema.apply_defaults(&mut object);
+    kind.schema.apply_defaults(&mut object).unwrap();
     let errors = kind
         .schema
         .validate(&object, None)

@@ -25,6 +25,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use landform_api::budget::Exceeded;
 use landform_api::{FieldError, FieldReason};
 use serde_json::Value;
 
@@ -65,10 +66,11 @@ impl Schema {
             ..
         } = parser;
         if errors.is_empty() {
+            let mut added = default::Added::default();
             errors.extend(
                 defaults
                     .iter()
-                    .flat_map(|default| check_default(&arena, default)),
+                    .flat_map(|default| check_default(&arena, default, &mut added)),
             );
         }
         if !errors.is_empty() {
@@ -88,8 +90,11 @@ impl Schema {
     }
 
     /// Fills in defaults; a null where the schema doesn't allow one counts as missing.
-    pub fn apply_defaults(&self, object: &mut Value) {
-        default::apply(&self.arena, self.root, object);
+    ///
+    /// # Errors
+    /// What the defaults add too much of: more than an object may have.
+    pub fn apply_defaults(&self, object: &mut Value) -> Result<(), Exceeded> {
+        default::apply(&self.arena, self.root, object)
     }
 
     /// What is wrong with an object: the first hundred problems.
@@ -110,7 +115,11 @@ impl Schema {
 }
 
 /// A default must be a value that an author could have written.
-fn check_default(arena: &Arena, default: &PendingDefault) -> Vec<FieldError> {
+fn check_default(
+    arena: &Arena,
+    default: &PendingDefault,
+    added: &mut default::Added,
+) -> Vec<FieldError> {
     let mut value = Value::clone(&default.value);
     let unknown = prune::prune(arena, default.node, &mut value);
     let mut errors: Vec<FieldError> = unknown
@@ -120,7 +129,13 @@ fn check_default(arena: &Arena, default: &PendingDefault) -> Vec<FieldError> {
             FieldError::with_value(&default.path, FieldReason::Invalid, &default.value, detail)
         })
         .collect();
-    default::apply(arena, default.node, &mut value);
+    if let Err(exceeded) = default::fill(arena, default.node, &mut value, added) {
+        let detail = format!(
+            "is too large together with the defaults below it and those of the fields before: {exceeded}"
+        );
+        errors.push(FieldError::new(&default.path, FieldReason::Invalid, detail));
+        return errors;
+    }
     errors.extend(validate::validate(
         arena,
         default.node,

@@ -3,6 +3,8 @@
 mod keywords;
 mod structural;
 
+use landform_api::Budget;
+use landform_api::budget::{Exceeded, Size};
 use serde_json::{Value, json};
 
 use super::Schema;
@@ -82,8 +84,40 @@ fn nulls_are_dropped_then_defaulted() {
         "baz": {"type": "string"},
     }));
     let mut object = json!({"spec": {"foo": null, "bar": null, "baz": null}});
-    schema.apply_defaults(&mut object);
+    schema.apply_defaults(&mut object).unwrap();
     assert_eq!(object, json!({"spec": {"foo": "x", "bar": null}}));
+}
+
+#[test]
+fn defaults_stop_at_the_budget_of_an_object() {
+    let fields: serde_json::Map<String, Value> = (0..1_000)
+        .map(|n| {
+            (
+                format!("field{n}"),
+                json!({"type": "string", "default": "x"}),
+            )
+        })
+        .collect();
+    let items = json!({"type": "object", "properties": fields});
+    let list = json!({"list": {"type": "array", "items": items}});
+    let schema = schema(&list);
+    let mut object = json!({"spec": {"list": vec![json!({}); 20_000]}});
+    let before = Size::of(&object);
+    let most = Budget::OBJECT;
+    assert_eq!(
+        schema.apply_defaults(&mut object),
+        Err(Exceeded::Bytes(most.bytes))
+    );
+    let after = Size::of(&object);
+    assert!(after.bytes <= before.bytes + most.bytes, "{after:?}");
+    assert!(after.nodes <= before.nodes + most.nodes, "{after:?}");
+    // A default may be such a list, too.
+    let mut list = list;
+    list["list"]["default"] = json!(vec![json!({}); 20_000]);
+    let root = json!({"type": "object", "properties": list});
+    let errors = Schema::from_crd(&root).err().unwrap_or_default();
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert!(texts.join(" ").contains("too large"), "{texts:?}");
 }
 
 #[test]
@@ -102,7 +136,7 @@ fn built_in_tables_are_read_and_serve() {
         "spec": {"replicas": "three", "selector": {"matchLabels": {"a": "b"}}, "typo": 1,
                  "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
     assert_eq!(deployment.schema.prune(&mut object), ["spec.typo"]);
-    deployment.schema.apply_defaults(&mut object);
+    deployment.schema.apply_defaults(&mut object).unwrap();
     assert_eq!(
         messages(&deployment.schema, &object),
         [
@@ -174,7 +208,7 @@ fn defaults_nest_and_leave_given_values_alone() {
         ),
     ];
     for (mut object, expected) in table {
-        schema.apply_defaults(&mut object);
+        schema.apply_defaults(&mut object).unwrap();
         assert_eq!(object, expected);
     }
 }
