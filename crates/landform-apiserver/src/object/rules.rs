@@ -103,16 +103,40 @@ pub fn count_generation(object: &mut Object, old: &Object) {
     }
 }
 
+/// What a write says of the content that it leaves (C6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Claim {
+    /// Its writer vouches for all of it, if it changes anything: the way of clients.
+    #[default]
+    Vouched,
+    /// A part of it is the writer's, all else is the work of those who are noted: the way of Landform's own patches.
+    Part,
+    /// All of it is the writer's, as it is.
+    Whole,
+}
+
 /// Notes who wrote an object's content (C6): the caller when the content is new, else whoever is noted already. What a
 /// client sends as the note is dropped. The service account that is to act for the object counts as content.
-pub fn note_writer(object: &mut Object, old: Option<&Object>, writer: Option<&Writer>) {
-    let same = |old: &&Object| {
+///
+/// Whatever Landform puts right in an object, the note never gets stronger than the weakest author of what stays in it.
+pub fn note_writer(
+    object: &mut Object,
+    old: Option<&Object>,
+    writer: Option<&Writer>,
+    claim: Claim,
+) {
+    let same = |old: &Object| {
         let account = |object| annotation(object, ANNOTATION_SERVICE_ACCOUNT);
         same_spec(object, old) && account(object) == account(old)
     };
-    let note = match old.filter(same) {
-        Some(old) => annotation(old, ANNOTATION_WRITER).map(ToOwned::to_owned),
-        None => writer.map(Writer::note),
+    let noted = |old| annotation(old, ANNOTATION_WRITER);
+    let note = match (old, claim) {
+        (Some(old), Claim::Vouched | Claim::Part) if same(old) => noted(old).map(ToOwned::to_owned),
+        (Some(old), Claim::Part) => {
+            let before = noted(old).map(Writer::read);
+            Writer::joined(before, writer.cloned()).map(|writer| writer.note())
+        }
+        (Some(_), Claim::Vouched | Claim::Whole) | (None, _) => writer.map(Writer::note),
     };
     set_note(object, ANNOTATION_WRITER, note);
 }
