@@ -5,12 +5,11 @@
 //! [`Context::acting`](crate::Context::acting), a client with the rights of the service account that the object names, or
 //! else of its writer. Rights are looked up when it acts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use http::HeaderMap;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -20,6 +19,7 @@ use kube::{Client, ResourceExt as _};
 use landform_api::keys::{ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_WRITER};
 use landform_api::writer::Writer;
 
+use crate::client::Guise;
 use crate::reconciler::Failure;
 
 /// An error lists at most this many rights.
@@ -92,29 +92,53 @@ impl fmt::Display for Right {
     }
 }
 
+impl Actor {
+    /// What is noted as the writer of what this actor writes; none is one who may do everything.
+    #[must_use]
+    pub fn writer(&self) -> Option<&Writer> {
+        match self {
+            Self::Engine => None,
+            Self::User(user) => Some(user),
+        }
+    }
+
+    /// The actor that has the rights that both have.
+    pub(crate) fn together_with(&self, other: &Self) -> Self {
+        let joined = Writer::joined(self.writer().cloned(), other.writer().cloned());
+        joined.map_or(Self::Engine, Self::User)
+    }
+}
+
 /// Rights that an actor doesn't have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct Denied {
-    user: String,
-    /// What that user wrote.
+    /// All users whose rights are needed.
+    users: Vec<String>,
+    /// What these users wrote.
     written: String,
-    missing: BTreeSet<Right>,
+    /// With the users who don't have it.
+    missing: BTreeMap<Right, BTreeSet<String>>,
 }
 
 impl Denied {
     fn text(&self) -> String {
         let count = self.missing.len();
         let listed = self.missing.iter().take(RIGHTS_LISTED_MAX);
-        let listed: Vec<String> = listed.map(Right::to_string).collect();
+        let listed: Vec<String> = listed
+            .map(|(right, users)| match self.users.as_slice() {
+                [_] => right.to_string(),
+                _ => format!("{right} (for {})", quoted(users)),
+            })
+            .collect();
         let more = match count.saturating_sub(RIGHTS_LISTED_MAX) {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
         format!(
-            "Landform acts with the rights of {:?}, who wrote {}, and these are missing: {}{more}. Grant them by a role and a \
+            "Landform acts with the rights of {}, who wrote {}, and these are missing: {}{more}. Grant them by a role and a \
              binding, of the whole cluster where it says so, or name a service account that has them in the annotation {ANNOTATION_SERVICE_ACCOUNT}",
-            self.user,
+            quoted(&self.users),
             self.written,
             listed.join("; ")
         )
@@ -128,10 +152,15 @@ impl Denied {
     }
 
     /// What is missing.
-    #[must_use]
-    pub fn missing(&self) -> &BTreeSet<Right> {
-        &self.missing
+    pub fn missing(&self) -> impl Iterator<Item = &Right> {
+        self.missing.keys()
     }
+}
+
+/// Names of users, as in a sentence.
+fn quoted<'a>(users: impl IntoIterator<Item = &'a String>) -> String {
+    let users: Vec<String> = users.into_iter().map(|user| format!("{user:?}")).collect();
+    users.join(" and ")
 }
 
 impl From<Denied> for Failure {
@@ -217,31 +246,35 @@ fn account<'a>(named: &'a str, namespace: Option<&'a str>) -> Result<(&'a str, &
     }
 }
 
-/// Which of these rights a user doesn't have.
+/// Which of these rights a user, or one of several, doesn't have.
 pub(crate) async fn missing(
     client: &Client,
     who: &Writer,
     rights: impl IntoIterator<Item = Right>,
 ) -> Result<Option<Denied>, Failure> {
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let mut missing = BTreeSet::new();
+    let mut missing: BTreeMap<Right, BTreeSet<String>> = BTreeMap::new();
+    let each = who.each();
     for right in rights.into_iter().collect::<BTreeSet<_>>() {
-        let review = SubjectAccessReview {
-            spec: SubjectAccessReviewSpec {
-                user: Some(who.user.clone()),
-                groups: Some(who.all_groups()),
-                resource_attributes: Some(attributes(&right)),
-                ..SubjectAccessReviewSpec::default()
-            },
-            ..SubjectAccessReview::default()
-        };
-        let answer = reviews.create(&PostParams::default(), &review).await?;
-        if !answer.status.is_some_and(|status| status.allowed) {
-            missing.insert(right);
+        for who in &each {
+            let review = SubjectAccessReview {
+                spec: SubjectAccessReviewSpec {
+                    user: Some(who.user.clone()),
+                    groups: Some(who.all_groups()),
+                    resource_attributes: Some(attributes(&right)),
+                    ..SubjectAccessReviewSpec::default()
+                },
+                ..SubjectAccessReview::default()
+            };
+            let answer = reviews.create(&PostParams::default(), &review).await?;
+            if !answer.status.is_some_and(|status| status.allowed) {
+                let users = missing.entry(right.clone()).or_default();
+                users.insert(who.user.clone());
+            }
         }
     }
     Ok((!missing.is_empty()).then(|| Denied {
-        user: who.user.clone(),
+        users: each.into_iter().map(|who| who.user).collect(),
         written: "this object".to_owned(),
         missing,
     }))
@@ -264,11 +297,14 @@ fn attributes(right: &Right) -> ResourceAttributes {
     }
 }
 
-/// The headers that make a request one of this user's.
+/// What makes a request one of this actor's.
 ///
 /// # Errors
 /// When the user's name can't stand in a header.
-pub(crate) fn impersonation(who: &Writer) -> Result<HeaderMap, Failure> {
+pub(crate) fn guise(actor: &Actor) -> Result<Guise, Failure> {
+    let Actor::User(who) = actor else {
+        return Ok(Guise::default());
+    };
     let mut headers = HeaderMap::new();
     let mut add = |name: &'static str, text: &str| {
         let value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
@@ -284,7 +320,10 @@ pub(crate) fn impersonation(who: &Writer) -> Result<HeaderMap, Failure> {
     for group in &who.groups {
         add("impersonate-group", group)?;
     }
-    Ok(headers)
+    Ok(Guise {
+        headers,
+        together: who.and.clone(),
+    })
 }
 
 #[cfg(test)]
@@ -320,16 +359,31 @@ mod tests {
 
     #[test]
     fn c6_an_error_lists_all_that_is_missing() {
-        let missing = BTreeSet::from([
-            Right::run("shop", "root"),
-            Right::new("create", "", "configmaps", "shop", ""),
-            Right::new("patch", "apps", "deployments", "", "web"),
+        let jane = || BTreeSet::from(["jane".to_owned()]);
+        let missing = BTreeMap::from([
+            (Right::run("shop", "root"), jane()),
+            (Right::new("create", "", "configmaps", "shop", ""), jane()),
+            (
+                Right::new("patch", "apps", "deployments", "", "web"),
+                jane(),
+            ),
         ]);
         let denied = Denied {
-            user: "jane".to_owned(),
+            users: vec!["jane".to_owned()],
             written: String::new(),
             missing,
         };
+        let both = Denied {
+            users: vec!["bob".to_owned(), "jane".to_owned()],
+            ..denied.clone()
+        };
+        let text = both.to_string();
+        for part in [
+            "the rights of \"bob\" and \"jane\", who wrote",
+            "create configmaps in the namespace shop (for \"jane\")",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
         let text = denied.of("the Reconciler web").to_string();
         for part in [
             "\"jane\", who wrote the Reconciler web",
@@ -343,9 +397,15 @@ mod tests {
 
     #[test]
     fn c6_a_name_that_breaks_headers_is_refused() {
-        let who = |user: &str| Writer::of(user, &["dev".to_owned()]).unwrap();
-        let headers = impersonation(&who("jäne")).unwrap();
-        assert_eq!(headers.len(), 2);
-        assert!(impersonation(&who("jane\r\nimpersonate-group: x")).is_err());
+        let who = |user: &str| Actor::User(Writer::of(user, &["dev".to_owned()]).unwrap());
+        assert_eq!(guise(&who("jäne")).unwrap().headers.len(), 2);
+        assert!(guise(&who("jane\r\nimpersonate-group: x")).is_err());
+        let both = guise(&who("jane").together_with(&who("bob"))).unwrap();
+        assert_eq!(both.headers["impersonate-user"], "bob");
+        assert_eq!(
+            both.together,
+            [Writer::of("jane", &["dev".to_owned()]).unwrap()]
+        );
+        assert!(guise(&Actor::Engine).unwrap().headers.is_empty());
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn item(name: &str, kind: &str, config: &Value) -> Value {
     })
 }
 
-fn manifest(objects: &[Value]) -> Value {
+pub(crate) fn manifest(objects: &[Value]) -> Value {
     let manifests: Vec<Value> = objects
         .iter()
         .map(|object| json!({"policy": "manage", "manifest": object}))
@@ -120,7 +120,7 @@ fn installation(name: &str, imports: Value, item: &Value) -> Value {
     })
 }
 
-fn reconciler(name: &str, kind: &str, hook: Value, more: Value) -> Value {
+pub(crate) fn reconciler(name: &str, kind: &str, hook: Value, more: Value) -> Value {
     let mut spec = json!({
         "for": {"group": "example.com", "version": "v1", "kind": kind}, "hook": hook,
     });
@@ -388,7 +388,7 @@ fn told(server: &Server, way: &Way) {
     }
 }
 
-fn world() -> (Server, tempfile::TempDir) {
+pub(crate) fn world() -> (Server, tempfile::TempDir) {
     let proof = tempfile::tempdir().unwrap();
     let projects = proof.path().join("projects");
     std::fs::create_dir_all(projects.join("files")).unwrap();

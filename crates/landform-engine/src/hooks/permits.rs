@@ -37,9 +37,12 @@ impl Permits {
         }
     }
 
-    /// Who writes children.
-    pub(crate) fn writes_children<'a>(&'a self, context: &'a Context) -> &'a Actor {
-        self.account.as_ref().unwrap_or_else(|| context.actor())
+    /// Who writes children: what they are is the work of both authors, so they have the rights that both have.
+    pub(crate) fn writes_children(&self, context: &Context) -> Actor {
+        match &self.account {
+            Some(account) => account.clone(),
+            None => context.together_with(&self.author),
+        }
     }
 
     /// What the author of the Reconciler has no right to.
@@ -50,7 +53,11 @@ impl Permits {
         let lacks = context
             .missing_of(&self.author, self.needed.clone())
             .await?;
-        Ok(lacks.map(|denied| denied.of(&format!("the Reconciler {}", self.reconciler))))
+        Ok(lacks.map(|denied| self.about_author(denied)))
+    }
+
+    fn about_author(&self, denied: Denied) -> Denied {
+        denied.of(&format!("the Reconciler {}", self.reconciler))
     }
 
     /// Whether the hook may be called for an object.
@@ -77,8 +84,14 @@ impl Permits {
         if let Some(denied) = self.author_lacks(context).await? {
             return Err(denied.into());
         }
-        let seen = context.refs().iter().filter(|found| found.object.is_some());
-        let seen: Vec<Right> = seen.map(crate::Referred::right).collect();
+        // Also of what isn't there: a refusal must not tell whether it is. An object may name another kind than the Reconciler
+        // does, so the rights to what it really refers to count for both.
+        let served = context.refs().iter();
+        let served = served.filter(|found| !found.plural.is_empty());
+        let seen: Vec<Right> = served.map(crate::Referred::right).collect();
+        if let Some(denied) = context.missing_of(&self.author, seen.clone()).await? {
+            return Err(self.about_author(denied).into());
+        }
         match context.missing(seen).await? {
             Some(denied) => Err(denied.into()),
             None => Ok(()),
