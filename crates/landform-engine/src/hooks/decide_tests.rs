@@ -61,6 +61,7 @@ fn words(decision: &Decision) -> Vec<String> {
     let actions = decision.actions.iter().map(|action| match action {
         Action::Create(child) => format!("create {}", child.name),
         Action::Patch(child) => format!("patch {} {}", child.name, child.value),
+        Action::Replace(child) => format!("replace {} {}", child.name, child.value),
         Action::Delete { name, uid } => format!("delete {name} {uid}"),
     });
     actions.chain(decision.problems.iter().cloned()).collect()
