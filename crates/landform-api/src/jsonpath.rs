@@ -114,6 +114,17 @@ impl JsonPath {
         self.find(value).into_iter().next()
     }
 
+    /// The field that the path begins with, if it begins with one.
+    #[must_use]
+    pub fn first_field(&self) -> Option<&str> {
+        match self.steps.first()? {
+            Step::Field(name) => Some(name),
+            Step::Index(_) | Step::Slice(..) | Step::All | Step::Descend(_) | Step::Filter(_) => {
+                None
+            }
+        }
+    }
+
     /// The names of the path when it is fields only, as in `.spec.replicas`.
     #[must_use]
     pub fn fields(&self) -> Option<Vec<&str>> {

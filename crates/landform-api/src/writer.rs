@@ -1,5 +1,7 @@
 //! Who wrote an object, and who may act for it (C6).
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
@@ -27,6 +29,9 @@ pub struct Writer {
     /// The user's groups, but for [`AUTHENTICATED`], which every writer is in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
+    /// Who else wrote parts of the content: what acts for the object needs the rights of each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub and: Vec<Writer>,
 }
 
 impl Writer {
@@ -40,6 +45,7 @@ impl Writer {
         Some(Self {
             user: user.to_owned(),
             groups: groups.iter().filter(counts).cloned().collect(),
+            and: Vec::new(),
         })
     }
 
@@ -49,6 +55,7 @@ impl Writer {
         Self {
             user: MASTERS.to_owned(),
             groups: vec![MASTERS.to_owned()],
+            and: Vec::new(),
         }
     }
 
@@ -58,12 +65,37 @@ impl Writer {
         Self::of(&self.user, &self.groups)
     }
 
+    /// The writer of a content of which parts are the one's and parts the other's; none is one who may do everything, and
+    /// takes no right away.
+    #[must_use]
+    pub fn joined(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        let all = one.into_iter().chain(other);
+        // In one order, so that the same writers make the same note.
+        let each: BTreeSet<Self> = all.flat_map(|writer| writer.each()).collect();
+        let mut each = each.into_iter();
+        let mut first = each.next()?;
+        first.and = each.collect();
+        Some(first)
+    }
+
+    /// Each of the writers by itself.
+    #[must_use]
+    pub fn each(&self) -> Vec<Self> {
+        let alone = |writer: &Self| Self {
+            and: Vec::new(),
+            ..writer.clone()
+        };
+        let others = self.and.iter().flat_map(Self::each);
+        std::iter::once(alone(self)).chain(others).collect()
+    }
+
     /// A service account.
     #[must_use]
     pub fn account(namespace: &str, name: &str) -> Self {
         Self {
             user: format!("{ACCOUNT_PREFIX}{namespace}:{name}"),
             groups: vec![ACCOUNTS.to_owned(), format!("{ACCOUNTS}:{namespace}")],
+            and: Vec::new(),
         }
     }
 
@@ -74,6 +106,7 @@ impl Writer {
         serde_json::from_str(note).unwrap_or_else(|_| Self {
             user: "system:unknown".to_owned(),
             groups: Vec::new(),
+            and: Vec::new(),
         })
     }
 
@@ -106,6 +139,16 @@ pub struct Authors {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnBehalf(pub Authors);
 
+/// In the extensions of a request that a part of the server makes as a user: it needs the rights of these as well, and what
+/// it writes is the work of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Together(pub Vec<Writer>);
+
+/// In the extensions of a request that a part of the server makes: nothing stays of the content that was there, so that it is
+/// all the work of this request's writer. Without it a patch by a part of the server adds to the work of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WholeContent;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +166,25 @@ mod tests {
         let account = Writer::account("shop", "web");
         assert_eq!(account.user, "system:serviceaccount:shop:web");
         assert_eq!(Writer::read(&account.note()), account);
+    }
+
+    #[test]
+    fn c6_joined_writers_are_each_of_them_once_and_in_one_order() {
+        let writer = |user: &str| Writer::of(user, &groups(&["dev"]));
+        let both = Writer::joined(writer("jane"), writer("bob")).unwrap();
+        assert_eq!(
+            both.each(),
+            [writer("bob").unwrap(), writer("jane").unwrap()]
+        );
+        assert_eq!(
+            Writer::joined(writer("bob"), Some(both.clone())),
+            Some(both.clone())
+        );
+        assert_eq!(Writer::read(&both.note()), both);
+        // Who may do everything takes no right away.
+        assert_eq!(Writer::joined(writer("jane"), None), writer("jane"));
+        assert_eq!(Writer::joined(None, Some(both.clone())), Some(both));
+        assert_eq!(Writer::joined(None, None), None);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Identity {
     pub uid: String,
     /// Whatever else the credentials say.
     pub extra: BTreeMap<String, Vec<String>>,
+    /// Who makes the request as well: it is allowed what each of them is allowed (C6).
+    pub together: Vec<Identity>,
 }
 
 impl Identity {
@@ -54,15 +56,27 @@ impl Identity {
         Self::new(account_user(namespace, name), groups)
     }
 
+    /// Who wrote an object, as a caller.
+    pub(crate) fn of_writer(writer: &Writer) -> Self {
+        Self::new(&writer.user, writer.all_groups())
+    }
+
     /// What is noted on what this caller writes; none when everything is allowed (C6).
     pub(crate) fn writer(&self) -> Option<Writer> {
-        Writer::of(&self.user, &self.groups)
+        let each = self.each().map(|who| Writer::of(&who.user, &who.groups));
+        each.fold(None, Writer::joined)
+    }
+
+    /// All who make the request, each by itself.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.together)
     }
 
     /// Whether everything is allowed, without a look at any rule.
     #[must_use]
     pub fn is_master(&self) -> bool {
-        self.groups.iter().any(|group| group == MASTERS)
+        let is_one = |who: &Self| who.groups.iter().any(|group| group == MASTERS);
+        self.each().all(is_one)
     }
 }
 

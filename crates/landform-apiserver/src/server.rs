@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response};
-use landform_api::writer::{Authors, MadeFor, Maker, OnBehalf};
+use landform_api::writer::{Authors, MadeFor, Maker, OnBehalf, Together, WholeContent};
 use landform_store::Store;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,7 @@ use crate::heavy::{self, Work};
 use crate::identity::Identity;
 use crate::lanes::Lane;
 use crate::metrics::Metrics;
+use crate::object::rules::Claim;
 use crate::rbac::{Ask, Follower};
 use crate::registry::Registry;
 use crate::request::path::{self, Target};
@@ -136,6 +137,18 @@ pub(crate) struct Shared {
     stopping: CancellationToken,
 }
 
+/// What a write by a part of the server says of the content that it leaves (C6).
+fn own_claim(method: &Method, target: &Target, whole: bool) -> Claim {
+    match target {
+        _ if whole => Claim::Whole,
+        // The parts of the server that replace objects write their content as a whole, or leave it as it is.
+        Target::Objects(path) if *method == Method::PUT && path.subresource.is_none() => {
+            Claim::Vouched
+        }
+        _ => Claim::Part,
+    }
+}
+
 /// A request, taken apart.
 pub(crate) struct Call {
     pub(crate) method: Method,
@@ -147,6 +160,8 @@ pub(crate) struct Call {
     pub(crate) identity: Identity,
     /// Who is noted on what this request writes (C6).
     pub(crate) authors: Authors,
+    /// How much of the content that it leaves is that writer's.
+    pub(crate) claim: Claim,
     /// For which object the caller creates others, if that is to be noted.
     pub(crate) maker: Option<Maker>,
 }
@@ -317,7 +332,18 @@ impl ApiServer {
         let on_behalf = on_behalf.filter(|_| identity.is_internal());
         let made_for = parts.extensions.remove::<MadeFor>();
         let made_for = made_for.filter(|_| identity.is_internal());
-        let identity = self.acting(identity, &parts.headers).await?;
+        let together = parts.extensions.remove::<Together>();
+        let together = together.filter(|_| identity.is_internal());
+        let whole = parts.extensions.remove::<WholeContent>().is_some();
+        let claim = if identity.is_internal() {
+            own_claim(&parts.method, &target, whole)
+        } else {
+            Claim::Vouched
+        };
+        let mut identity = self.acting(identity, &parts.headers).await?;
+        if let Some(Together(others)) = together {
+            identity.together = others.iter().map(Identity::of_writer).collect();
+        }
         let authors = match on_behalf {
             Some(OnBehalf(authors)) if identity.is_internal() => authors,
             _ => Authors {
@@ -370,6 +396,7 @@ impl ApiServer {
             _body_share: body_share,
             identity,
             authors,
+            claim,
             maker,
         };
         if is_watch && self.shared.stopping.is_cancelled() {

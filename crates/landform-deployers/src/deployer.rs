@@ -251,6 +251,11 @@ impl Job<'_> {
         *self.context.actor() == Actor::Engine
     }
 
+    /// Whether others than the item's actor wrote parts of an object of Landform's own API.
+    pub(crate) fn is_foreign(&self, object: &Value) -> bool {
+        self.context.is_foreign(object, self.context.actor())
+    }
+
     /// Whether the call should return.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {

@@ -207,7 +207,16 @@ impl Server {
     /// # Panics
     /// When it doesn't become ready again.
     #[must_use]
-    pub fn restart(mut self, meanwhile: impl FnOnce(&Path)) -> Self {
+    pub fn restart(self, meanwhile: impl FnOnce(&Path)) -> Self {
+        self.restart_with(&[], meanwhile)
+    }
+
+    /// The same with more arguments.
+    ///
+    /// # Panics
+    /// When it doesn't become ready again.
+    #[must_use]
+    pub fn restart_with(mut self, arguments: &[&str], meanwhile: impl FnOnce(&Path)) -> Self {
         stop(&mut self.child);
         let listen = self.url.trim_start_matches("https://").to_owned();
         // The directory moves on to the next server; a dropped one only kills its process.
@@ -215,7 +224,7 @@ impl Server {
         let home = std::mem::replace(&mut self.home, placeholder);
         meanwhile(&home.path().join("data"));
         let disk = self.disk.take();
-        let mut next = Self::start_in(home, &listen, None, &[]);
+        let mut next = Self::start_in(home, &listen, None, arguments);
         next.disk = disk;
         next
     }

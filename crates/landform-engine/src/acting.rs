@@ -9,8 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use http::HeaderMap;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -20,6 +19,7 @@ use kube::{Client, ResourceExt as _};
 use landform_api::keys::{ANNOTATION_NAMER, ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_WRITER};
 use landform_api::writer::{Authors, Writer};
 
+use crate::client::Guise;
 use crate::denied::{Capacity, Denied};
 use crate::reconciler::Failure;
 
@@ -109,6 +109,26 @@ impl fmt::Display for Right {
             f.write_str(" in the whole cluster")
         } else {
             write!(f, " in the namespace {}", self.namespace)
+        }
+    }
+}
+
+impl Actor {
+    /// What is noted as the writer of what this actor writes; none is one who may do everything.
+    #[must_use]
+    pub fn writer(&self) -> Option<&Writer> {
+        self.who()
+    }
+
+    /// The actor that has the rights that both have.
+    pub(crate) fn together_with(&self, other: &Self) -> Self {
+        match (self.who(), other.who()) {
+            (None, _) => other.clone(),
+            (_, None) => self.clone(),
+            (one, another) => {
+                let joined = Writer::joined(one.cloned(), another.cloned());
+                joined.map_or(Self::Engine, Self::User)
+            }
         }
     }
 }
@@ -241,7 +261,14 @@ impl Question<'_> {
         let Self { client, who, .. } = self;
         let reviews: Api<SubjectAccessReview> = Api::all((*client).clone());
         let mut missing = BTreeSet::new();
+        let each = who.each();
+        let mut asked = Vec::new();
         for right in rights.into_iter().collect::<BTreeSet<_>>() {
+            for who in &each {
+                asked.push((right.clone(), who));
+            }
+        }
+        for (right, who) in asked {
             let review = SubjectAccessReview {
                 spec: SubjectAccessReviewSpec {
                     user: Some(who.user.clone()),
@@ -253,7 +280,7 @@ impl Question<'_> {
             };
             let answer = reviews.create(&PostParams::default(), &review).await?;
             if !answer.status.is_some_and(|status| status.allowed) {
-                missing.insert(right);
+                missing.insert(right.clone());
             }
         }
         if missing.is_empty() {
@@ -278,11 +305,14 @@ fn attributes(right: &Right) -> ResourceAttributes {
     }
 }
 
-/// The headers that make a request one of this user's.
+/// What makes a request one of this actor's.
 ///
 /// # Errors
 /// When the user's name can't stand in a header.
-pub(crate) fn impersonation(who: &Writer) -> Result<HeaderMap, Failure> {
+pub(crate) fn guise(actor: &Actor) -> Result<Guise, Failure> {
+    let Some(who) = actor.who() else {
+        return Ok(Guise::default());
+    };
     let mut headers = HeaderMap::new();
     let mut add = |name: &'static str, text: &str| {
         let value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
@@ -298,7 +328,10 @@ pub(crate) fn impersonation(who: &Writer) -> Result<HeaderMap, Failure> {
     for group in &who.groups {
         add("impersonate-group", group)?;
     }
-    Ok(headers)
+    Ok(Guise {
+        headers,
+        together: who.and.clone(),
+    })
 }
 
 #[cfg(test)]
@@ -334,9 +367,15 @@ mod tests {
 
     #[test]
     fn c6_a_name_that_breaks_headers_is_refused() {
-        let who = |user: &str| Writer::of(user, &["dev".to_owned()]).unwrap();
-        let headers = impersonation(&who("jäne")).unwrap();
-        assert_eq!(headers.len(), 2);
-        assert!(impersonation(&who("jane\r\nimpersonate-group: x")).is_err());
+        let who = |user: &str| Actor::User(Writer::of(user, &["dev".to_owned()]).unwrap());
+        assert_eq!(guise(&who("jäne")).unwrap().headers.len(), 2);
+        assert!(guise(&who("jane\r\nimpersonate-group: x")).is_err());
+        let both = guise(&who("jane").together_with(&who("bob"))).unwrap();
+        assert_eq!(both.headers["impersonate-user"], "bob");
+        assert_eq!(
+            both.together,
+            [Writer::of("jane", &["dev".to_owned()]).unwrap()]
+        );
+        assert!(guise(&Actor::Engine).unwrap().headers.is_empty());
     }
 }

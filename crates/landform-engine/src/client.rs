@@ -14,7 +14,7 @@ use kube::Client;
 use kube::client::Body;
 use landform_api::GroupKind;
 use landform_api::kind::split_api_version;
-use landform_api::writer::{Authors, MadeFor, OnBehalf};
+use landform_api::writer::{Authors, MadeFor, OnBehalf, Together, Writer};
 use landform_schedule::{RunId, Version};
 use serde::Deserialize;
 use tokio_util::task::TaskTracker;
@@ -41,32 +41,41 @@ pub(crate) struct Clients {
 impl Clients {
     /// The client with the engine's own rights.
     pub(crate) fn own(&self) -> Client {
-        self.client_with(HeaderMap::new())
+        self.client_of(Guise::default(), None)
     }
 
-    /// A client whose requests have these headers.
-    pub(crate) fn client_with(&self, headers: HeaderMap) -> Client {
-        self.client_of(headers, None)
+    /// A client whose requests are those of others.
+    pub(crate) fn client_with(&self, guise: Guise) -> Client {
+        self.client_of(guise, None)
     }
 
     /// The same; what it creates is noted as made for the object with this uid.
-    pub(crate) fn maker_with(&self, headers: HeaderMap, uid: &str) -> Client {
-        self.client_of(headers, Some(MadeFor(uid.to_owned())))
+    pub(crate) fn maker_with(&self, guise: Guise, uid: &str) -> Client {
+        self.client_of(guise, Some(MadeFor(uid.to_owned())))
     }
 
-    fn client_of(&self, headers: HeaderMap, made_for: Option<MadeFor>) -> Client {
+    fn client_of(&self, guise: Guise, made_for: Option<MadeFor>) -> Client {
         let service = OwnWrites {
             clients: self.clone(),
-            headers,
+            guise,
             made_for,
         };
         Client::new(service, self.client.default_namespace())
     }
 }
 
+/// As whom a client makes its requests; by default as the engine itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Guise {
+    /// Those of impersonation.
+    pub(crate) headers: HeaderMap,
+    /// Whose rights the requests need as well. Only the server of this process reads it.
+    pub(crate) together: Vec<Writer>,
+}
+
 struct OwnWrites {
     clients: Clients,
-    headers: HeaderMap,
+    guise: Guise,
     made_for: Option<MadeFor>,
 }
 
@@ -89,8 +98,12 @@ impl tower::Service<Request<Body>> for OwnWrites {
             on_behalf,
             ..
         } = self.clients.clone();
-        for (name, value) in &self.headers {
+        for (name, value) in &self.guise.headers {
             request.headers_mut().append(name, value.clone());
+        }
+        if !self.guise.together.is_empty() {
+            let together = Together(self.guise.together.clone());
+            request.extensions_mut().insert(together);
         }
         if matches!(
             *request.method(),

@@ -8,8 +8,8 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::core::response::StatusDetails;
 use kube::core::{ApiResource, DynamicObject, ObjectMeta};
 use kube::{Client, ResourceExt as _};
-use landform_api::keys::{ANNOTATION_MAKER, ANNOTATION_SERVICE_ACCOUNT};
-use landform_api::writer::Maker;
+use landform_api::keys::{ANNOTATION_MAKER, ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_WRITER};
+use landform_api::writer::{Maker, Writer};
 use landform_schedule::{Event, Phase, Reason, RunId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -132,12 +132,9 @@ impl Context {
     /// # Errors
     /// When the user's name can't stand in a request.
     pub fn making(&self) -> Result<Client, Failure> {
-        let headers = match self.actor().who() {
-            None => http::HeaderMap::new(),
-            Some(who) => acting::impersonation(who)?,
-        };
         let uid = self.object.metadata.uid.as_deref().unwrap_or_default();
-        Ok(self.clients.maker_with(headers, uid))
+        let guise = acting::guise(self.actor())?;
+        Ok(self.clients.maker_with(guise, uid))
     }
 
     /// For which object this one was made and with whose rights, if the API server noted it.
@@ -155,8 +152,26 @@ impl Context {
     pub fn acting_as(&self, actor: &Actor) -> Result<Client, Failure> {
         match actor.who() {
             None => Ok(self.client()),
-            Some(who) => Ok(self.clients.client_with(acting::impersonation(who)?)),
+            Some(_) => Ok(self.clients.client_with(acting::guise(actor)?)),
         }
+    }
+
+    /// The actor that has the rights that the run's actor and another one both have. Where writers aren't noted it is the
+    /// run's own: requests can be made as one user only.
+    pub(crate) fn together_with(&self, other: &Actor) -> Actor {
+        if self.clients.writers_noted {
+            self.actor().together_with(other)
+        } else {
+            self.actor().clone()
+        }
+    }
+
+    /// Whether the API server noted others as the writers of an object than an actor whose writes should be all that is in it.
+    #[must_use]
+    pub fn is_foreign(&self, object: &Value, actor: &Actor) -> bool {
+        let note = object["metadata"]["annotations"][ANNOTATION_WRITER].as_str();
+        let noted = note.map(Writer::read);
+        self.clients.writers_noted && noted.as_ref() != actor.writer()
     }
 
     /// Which of these rights the run's actor doesn't have.

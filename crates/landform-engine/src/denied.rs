@@ -29,7 +29,7 @@ pub(crate) enum Capacity {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct Denied {
-    user: String,
+    users: Vec<String>,
     capacity: Capacity,
     /// The object that the user acts for.
     object: String,
@@ -57,7 +57,7 @@ impl Denied {
             home = None;
         }
         Self {
-            user: who.user.clone(),
+            users: who.each().into_iter().map(|who| who.user).collect(),
             capacity,
             object: "this object".to_owned(),
             unknown: capacity == Capacity::Account && is_unknown(client, &who.user).await,
@@ -96,13 +96,15 @@ impl Denied {
     }
 
     fn whose(&self) -> String {
-        let Self { user, object, .. } = self;
+        let object = &self.object;
+        let users: Vec<String> = self.users.iter().map(|user| format!("{user:?}")).collect();
+        let user = users.join(" and ");
         match self.capacity {
             Capacity::Writer => {
-                format!("Landform acts with the rights of {user:?}, who wrote {object}")
+                format!("Landform acts with the rights of {user}, who wrote {object}")
             }
             Capacity::Namer => {
-                format!("{user:?}, who named the service account of {object}, needs rights to it")
+                format!("{user}, who named the service account of {object}, needs rights to it")
             }
             Capacity::Account => {
                 let unknown = if self.unknown {
@@ -111,7 +113,7 @@ impl Denied {
                     ""
                 };
                 format!(
-                    "Landform acts with the rights of {user:?}, the service account that {object} names{unknown}"
+                    "Landform acts with the rights of {user}, the service account that {object} names{unknown}"
                 )
             }
         }
@@ -189,7 +191,7 @@ mod tests {
 
     fn denied(capacity: Capacity, missing: &[Right]) -> Denied {
         Denied {
-            user: "jane".to_owned(),
+            users: vec!["jane".to_owned()],
             capacity,
             object: "this object".to_owned(),
             missing: missing.iter().cloned().collect(),

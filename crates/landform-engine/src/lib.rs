@@ -26,6 +26,7 @@
 //! - After a restart everything is looked at once; a lost watch is resumed, or listed anew and compared.
 
 mod acting;
+mod authorship;
 mod client;
 mod clock;
 mod content;
@@ -63,6 +64,7 @@ mod trace;
 pub mod view;
 
 pub use acting::{Actor, Right, RightsLater};
+pub use authorship::Change;
 pub use clock::{Clock, SystemClock, read_time, write_time};
 pub use content::{content_of_all, content_of_spec};
 pub use context::{Context, Referred};

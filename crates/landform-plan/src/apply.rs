@@ -77,7 +77,7 @@ async fn apply(
         let live = live.map_err(|error| error.to_string())?.unwrap_or_default();
         apply::prepare(manifest, id.namespace.as_deref(), &Marks::of(&live))
     };
-    let brought = apply::bring(client, &served, &id, &wanted, false).await;
+    let brought = apply::bring(client, &served, &id, &wanted, false, &|_| false).await;
     brought.map_err(|error| error.to_string())?;
     if name.kind == "CustomResourceDefinition" {
         let established = apply::established(client, &name.name).await;

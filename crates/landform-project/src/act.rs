@@ -163,7 +163,10 @@ impl Acting<'_> {
             return (id.clone(), Ok(None));
         };
         let only_there = wanted.only_there;
-        let brought = apply::bring(&self.client, served, id, &wanted.object, only_there).await;
+        let actor = self.context.actor();
+        let is_foreign = |live: &Value| self.context.is_foreign(live, actor);
+        let (client, object) = (&self.client, &wanted.object);
+        let brought = apply::bring(client, served, id, object, only_there, &is_foreign).await;
         (id.clone(), Ok(Some(brought)))
     }
 

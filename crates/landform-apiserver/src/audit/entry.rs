@@ -168,15 +168,29 @@ pub(super) struct Person<'a> {
     uid: Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     groups: Vec<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra: Option<Extra<'a>>,
+}
+
+/// What else there is to say of a person.
+#[derive(Serialize)]
+struct Extra<'a> {
+    /// Who makes the request as well (C6).
+    #[serde(rename = "landform.dev/together-with")]
+    together: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Person<'a> {
     pub(super) fn of(identity: &'a Identity) -> Self {
         let groups = identity.groups.iter().take(GROUPS);
+        let together = identity.together.iter().take(GROUPS);
         Self {
             username: Some(cut(&identity.user)),
             uid: cut(&identity.uid),
             groups: groups.map(|group| cut(group)).collect(),
+            extra: (!identity.together.is_empty()).then(|| Extra {
+                together: together.map(|other| cut(&other.user)).collect(),
+            }),
         }
     }
 

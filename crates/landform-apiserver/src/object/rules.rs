@@ -104,18 +104,36 @@ pub fn count_generation(object: &mut Object, old: &Object) {
     }
 }
 
+/// What a write says of the content that it leaves (C6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Claim {
+    /// Its writer vouches for all of it, if it changes anything: the way of clients.
+    #[default]
+    Vouched,
+    /// A part of it is the writer's, all else is the work of those who are noted: the way of Landform's own patches.
+    Part,
+    /// All of it is the writer's, as it is.
+    Whole,
+}
+
 /// Notes who wrote an object's content, and who named the service account that acts for it (C6): the caller for what is
 /// new, else the one who is noted already. What a client sends as a note is dropped.
 ///
 /// A service account that is named, changed or taken away leaves the content's writer as it was: who names one doesn't
 /// vouch for the content, only for the account. Who writes the content vouches for the account as well.
-pub fn note_writer(object: &mut Object, old: Option<&Object>, authors: &Authors) {
+///
+/// Whatever Landform puts right in an object, the note never gets stronger than the weakest author of what stays in it.
+pub fn note_writer(object: &mut Object, old: Option<&Object>, authors: &Authors, claim: Claim) {
     let account = |object| annotation(object, ANNOTATION_SERVICE_ACCOUNT);
     let noted = |object, key| annotation(object, key).map(ToOwned::to_owned);
     let written_before = old.filter(|old| same_spec(object, old));
-    let writer = match written_before {
-        Some(old) => noted(old, ANNOTATION_WRITER),
-        None => authors.writer.as_ref().map(Writer::note),
+    let writer = match (written_before, old, claim) {
+        (Some(old), _, Claim::Vouched | Claim::Part) => noted(old, ANNOTATION_WRITER),
+        (None, Some(old), Claim::Part) => {
+            let before = annotation(old, ANNOTATION_WRITER).map(Writer::read);
+            Writer::joined(before, authors.writer.clone()).map(|writer| writer.note())
+        }
+        _ => authors.writer.as_ref().map(Writer::note),
     };
     let namer = match written_before.filter(|old| account(object) == account(old)) {
         Some(old) => noted(old, ANNOTATION_NAMER),

@@ -10,10 +10,15 @@ impl ApiServer {
     /// 403 unless somebody may do what is asked.
     pub(crate) async fn authorize(&self, who: &Identity, ask: &Ask<'_>) -> Result<()> {
         // Parts of the server itself come this way with every request: nothing is looked up for them.
-        if who.is_master() || self.rules().await?.decide(who, ask).is_some() {
+        if who.is_master() {
             return Ok(());
         }
-        Err(ask.forbidden(who))
+        let rules = self.rules().await?;
+        let mut each = who.each();
+        match each.find(|one| rules.decide_for_one(one, ask).is_none()) {
+            Some(one) => Err(ask.forbidden(one)),
+            None => Ok(()),
+        }
     }
 
     /// Whether somebody may do what is asked, and why, in words.
@@ -37,6 +42,11 @@ impl ApiServer {
             if !found.contains(rule) {
                 found.push(rule.clone());
             }
+        }
+        for other in &who.together {
+            let rules = self.rules().await?;
+            let held: Vec<&Rule> = rules.held(other, namespace).map(|(_, rule)| rule).collect();
+            found.retain(|rule| held.contains(&rule));
         }
         Ok(found)
     }

@@ -51,11 +51,14 @@ impl ApiServer {
             return Ok(());
         }
         let rules = self.rules().await?;
-        if fields.contains(&"rules") {
-            write_of_role(&rules, place, who, object)
-        } else {
-            write_of_binding(&rules, place, who, object)
+        for one in who.each() {
+            if fields.contains(&"rules") {
+                write_of_role(&rules, place, one, object)?;
+            } else {
+                write_of_binding(&rules, place, one, object)?;
+            }
         }
+        Ok(())
     }
 }
 
@@ -69,7 +72,7 @@ fn write_of_role(index: &Index, place: &Place, who: &Identity, object: &Object) 
         name: name.into(),
         ..Action::default()
     });
-    if index.decide(who, &escalate).is_some() {
+    if index.decide_for_one(who, &escalate).is_some() {
         return Ok(());
     }
     if Role::from_object(object).is_aggregated() {
@@ -95,7 +98,7 @@ fn write_of_binding(index: &Index, place: &Place, who: &Identity, object: &Objec
         name: name.as_str().into(),
         ..Action::default()
     });
-    if index.decide(who, &bind).is_some() {
+    if index.decide_for_one(who, &bind).is_some() {
         return Ok(());
     }
     let key = RoleKey { namespace, name };

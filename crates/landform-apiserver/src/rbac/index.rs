@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::ask::Ask;
 use super::rule::Rule;
-use crate::identity::{Identity, account_user};
+use crate::identity::{Identity, MASTERS, account_user};
 use crate::object::Object;
 use crate::selector::{LabelSelector, selector_text};
 
@@ -173,9 +173,27 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Whether somebody may do something, and why.
+    /// Whether all who make a request may do something, and why the first of them may.
     pub(crate) fn decide<'a>(&'a self, who: &'a Identity, ask: &Ask<'_>) -> Option<Reason<'a>> {
         if who.is_master() {
+            return Some(Reason::Master);
+        }
+        if who
+            .each()
+            .any(|one| self.decide_for_one(one, ask).is_none())
+        {
+            return None;
+        }
+        self.decide_for_one(who, ask)
+    }
+
+    /// Whether the caller may do something, whatever those may who make the request as well.
+    pub(crate) fn decide_for_one<'a>(
+        &'a self,
+        who: &'a Identity,
+        ask: &Ask<'_>,
+    ) -> Option<Reason<'a>> {
+        if who.groups.iter().any(|group| group == MASTERS) {
             return Some(Reason::Master);
         }
         let mut held = self.held(who, ask.namespace());
@@ -183,7 +201,8 @@ impl Index {
             .map(|(reason, _)| reason)
     }
 
-    /// Every rule that somebody has in a namespace; only those of the whole cluster when it is empty.
+    /// Every rule that a caller has in a namespace, whatever those have who make the request as well; only those of the whole
+    /// cluster when it is empty.
     pub(crate) fn held<'a>(
         &'a self,
         who: &'a Identity,

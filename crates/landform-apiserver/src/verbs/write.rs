@@ -12,6 +12,7 @@ use crate::environment::timestamp;
 use crate::error::{ApiError, Reason, Result};
 use crate::identity::Identity;
 use crate::kinds::{definition, event};
+use crate::object::rules::Claim;
 use crate::object::{Object, encode, meta, oversized, rules};
 use crate::registry::{Origin, Presentation, Resource, from_definition};
 use crate::request::decode::{self, BODY_BYTES, BodyForm};
@@ -29,6 +30,8 @@ pub(crate) struct WriteOptions {
     pub(crate) limited: Option<Identity>,
     /// Who is noted as the writer (C6).
     pub(crate) authors: Authors,
+    /// How much of the content is that writer's.
+    pub(crate) claim: Claim,
     /// For which object it creates others, if that is to be noted (C6).
     pub(crate) maker: Option<Maker>,
     /// Who writes, as far as room goes.
@@ -45,6 +48,7 @@ impl WriteOptions {
             writer: None,
             namer: None,
         },
+        claim: Claim::Vouched,
         maker: None,
         spender: Spender::Server,
     };
@@ -56,6 +60,7 @@ impl WriteOptions {
             validation: FieldValidation::from_query(&call.query)?,
             limited: (!call.identity.is_master()).then(|| call.identity.clone()),
             authors: call.authors.clone(),
+            claim: call.claim,
             maker: call.maker.clone(),
             spender: if call.identity.is_internal() {
                 Spender::Own

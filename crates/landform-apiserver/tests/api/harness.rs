@@ -103,7 +103,12 @@ impl Api {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Full::new(body.into())).unwrap();
+        self.call(request.body(Full::new(body.into())).unwrap())
+            .await
+    }
+
+    /// Sends a request as it is.
+    pub(crate) async fn call(&self, request: Request<Full<Bytes>>) -> Answer {
         let answer = self.service.clone().call(request);
         let response = tokio::time::timeout(PATIENCE, answer)
             .await

@@ -30,5 +30,6 @@ mod tokens;
 mod views;
 mod watches;
 mod writer_notes;
+mod writer_parts;
 mod writers;
 mod wrong_types;

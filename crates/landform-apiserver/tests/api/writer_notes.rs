@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, MAPS, map};
 
-const NOTE: &str = "landform.dev/writer";
+pub(crate) const NOTE: &str = "landform.dev/writer";
 const NAMER: &str = "landform.dev/service-account-writer";
 const ACCOUNT: &str = "landform.dev/service-account";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
-const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 /// Jane may write everything in the namespace.
-async fn prepared() -> (Api, Api) {
+pub(crate) async fn prepared() -> (Api, Api) {
     let api = Api::start().await;
     api.post(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::core::DynamicObject;
-use landform_engine::Right;
+use landform_engine::{Change, Right};
 use serde_json::json;
 
 use super::change::{self, Item};
@@ -317,22 +317,30 @@ async fn update(
     found: &DynamicObject,
 ) -> Result<Option<DynamicObject>, DeployError> {
     let value = serde_json::to_value(found).unwrap_or_default();
-    let Some(mut change) = change::change(strategy, &wanted.value, &value) else {
+    let foreign = match strategy {
+        Strategy::Update | Strategy::Patch => cluster.here && cluster.job.is_foreign(&value),
+        // These are asked for because fields of others stay; the API notes both writers.
+        Strategy::Merge | Strategy::MergeOverwrite => false,
+    };
+    let merge = change::change(strategy, &wanted.value, &value);
+    let Some(change) = Change::new(merge, &wanted.value, &value, foreign) else {
         return Ok(Some(found.clone()));
     };
+    let Change { mut patch, whole } = change;
     let uid = found.metadata.uid.as_deref().unwrap_or_default();
-    let fingerprint = settled::fingerprint(&change, &value);
+    let fingerprint = settled::fingerprint(&patch, &value);
     if cluster.settled.contains(uid, fingerprint) {
         return Ok(Some(found.clone()));
     }
     // It must still be the object that was looked at.
-    change["metadata"]["uid"] = json!(found.metadata.uid);
+    patch["metadata"]["uid"] = json!(found.metadata.uid);
     match strategy {
         Strategy::Patch => {}
         Strategy::Update | Strategy::Merge | Strategy::MergeOverwrite => {
-            change["metadata"]["resourceVersion"] = json!(found.metadata.resource_version);
+            patch["metadata"]["resourceVersion"] = json!(found.metadata.resource_version);
         }
     }
+    let change = Change { patch, whole };
     let written = cluster.patch(&wanted.place, &wanted.name, &change).await?;
     let version = |object: &DynamicObject| object.metadata.resource_version.clone();
     if written

@@ -10,11 +10,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, PatchParams, PostParams, Preconditions};
 use kube::core::request::Request;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Client, Resource as _};
 use landform_api::kind::split_api_version;
+use landform_engine::Change;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
@@ -179,15 +180,18 @@ impl<'a> Cluster<'a> {
         &self,
         place: &Place,
         object: &ObjectName,
-        change: &Value,
+        change: &Change,
     ) -> Result<Option<DynamicObject>, DeployError> {
-        let api = self.api(place, object.namespace.as_deref());
+        let path = DynamicObject::url_path(&place.resource, object.namespace.as_deref());
         let params = PatchParams {
             field_manager: Some(FIELD_MANAGER.into()),
             ..PatchParams::default()
         };
-        let (name, patch) = (object.name.clone(), Patch::Merge(change.clone()));
-        let request = async move { api.patch(&name, &params, &patch).await };
+        let request = change.request(path, &object.name, &params).map_err(|_| {
+            DeployError::configuration("InvalidName", format!("{object} can't be asked for"))
+        })?;
+        let client = self.client.clone();
+        let request = async move { client.request(request).await };
         match self.write(request).await? {
             Ok(patched) => Ok(Some(patched)),
             Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(None),

@@ -43,6 +43,7 @@ mod shop;
 mod tenant;
 mod tenant_advice;
 mod tenant_deletion;
+mod tenant_parts;
 mod up;
 mod verbs_apply;
 mod verbs_read;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, PatchParams, PostParams, Preconditions};
 use kube::core::{DynamicObject, TypeMeta};
 use kube::{Client, ResourceExt as _};
 use landform_api::GroupVersionKind;
@@ -11,6 +11,7 @@ use landform_api::GroupVersionKind;
 use super::decide::{Action, Child, ChildName, LABEL_OWNER, Owner, is_owned};
 use super::kinds::{Kinds, Served};
 use super::protocol;
+use crate::authorship::Change;
 use crate::context::api_of;
 use crate::reconciler::Failure;
 
@@ -109,6 +110,7 @@ pub(crate) async fn carry_out(
 ) -> Result<(), Failure> {
     let (Action::Create(Child { name, .. })
     | Action::Patch(Child { name, .. })
+    | Action::Replace(Child { name, .. })
     | Action::Delete { name, .. }) = action;
     let Some(served) = kinds.get(&name.kind) else {
         return Err(Failure::Transient(format!(
@@ -119,12 +121,8 @@ pub(crate) async fn carry_out(
     let api = api(client, served, name);
     let done = match action {
         Action::Create(child) => create(&api, child).await,
-        Action::Patch(child) => {
-            let patch = Patch::Merge(&child.value);
-            api.patch(&name.name, &PatchParams::default(), &patch)
-                .await
-                .map(drop)
-        }
+        Action::Patch(child) => change(&api, child, false).await,
+        Action::Replace(child) => change(&api, child, true).await,
         Action::Delete { uid, .. } => delete(&api, name, uid).await,
     };
     done.map_err(|error| explain(action, name, error))
@@ -133,6 +131,17 @@ pub(crate) async fn carry_out(
 async fn create(api: &Api<DynamicObject>, child: &Child) -> Result<(), kube::Error> {
     let object = serde_json::from_value(child.value.clone()).map_err(kube::Error::SerdeError)?;
     api.create(&PostParams::default(), &object).await.map(drop)
+}
+
+async fn change(api: &Api<DynamicObject>, child: &Child, whole: bool) -> Result<(), kube::Error> {
+    let change = Change {
+        patch: child.value.clone(),
+        whole,
+    };
+    let path = api.resource_url().to_owned();
+    let request = change.request(path, &child.name.name, &PatchParams::default())?;
+    let changed: Result<DynamicObject, _> = api.clone().into_client().request(request).await;
+    changed.map(drop)
 }
 
 async fn delete(api: &Api<DynamicObject>, name: &ChildName, uid: &str) -> Result<(), kube::Error> {
@@ -155,12 +164,12 @@ async fn delete(api: &Api<DynamicObject>, name: &ChildName, uid: &str) -> Result
 /// again soon.
 fn explain(action: &Action, name: &ChildName, error: kube::Error) -> Failure {
     let gone = matches!(&error, kube::Error::Api(status) if status.code == 404);
-    if gone && matches!(action, Action::Patch(_)) {
+    if gone && matches!(action, Action::Patch(_) | Action::Replace(_)) {
         return Failure::Conflict(format!("{name} is gone"));
     }
     let verb = match action {
         Action::Create(_) => "created",
-        Action::Patch(_) => "changed",
+        Action::Patch(_) | Action::Replace(_) => "changed",
         Action::Delete { .. } => "deleted",
     };
     match Failure::from(error) {

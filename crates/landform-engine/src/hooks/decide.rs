@@ -6,6 +6,7 @@ use landform_api::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
 use super::three_way;
+use crate::authorship::Change;
 use crate::key::is_name;
 
 /// On a child: the uid of the object that owns it, so that children are found without reading all.
@@ -65,6 +66,8 @@ pub(crate) enum Action {
     Create(Child),
     /// A merge patch that holds the uid, so that it never meets another object of that name.
     Patch(Child),
+    /// The same; it leaves nothing of the content that was there (C6).
+    Replace(Child),
     Delete {
         name: ChildName,
         uid: String,
@@ -122,8 +125,14 @@ pub(crate) fn wanted(
 /// What must be done so that exactly the wanted children exist, as they are wanted.
 ///
 /// `existing` holds all objects that the owner owns, and all that have the name of a wanted child. While
-/// the owner is being deleted nothing is created: the collector would take it away again.
-pub(crate) fn decide(owner: &Owner, wanted: &[Child], existing: &[Child]) -> Decision {
+/// the owner is being deleted nothing is created: the collector would take it away again. `is_foreign` says of a child
+/// whether others than its hook wrote parts of it.
+pub(crate) fn decide(
+    owner: &Owner,
+    wanted: &[Child],
+    existing: &[Child],
+    is_foreign: &dyn Fn(&Value) -> bool,
+) -> Decision {
     let mut decision = Decision::default();
     let mut by_name: BTreeMap<&ChildName, &Child> = BTreeMap::new();
     for found in existing {
@@ -139,7 +148,10 @@ pub(crate) fn decide(owner: &Owner, wanted: &[Child], existing: &[Child]) -> Dec
             )),
             // It will be gone soon, which brings a run that makes it anew.
             Some(found) if is_marked(&found.value) => {}
-            Some(found) => decision.actions.extend(update(child, found)),
+            Some(found) => {
+                let foreign = is_foreign(&found.value);
+                decision.actions.extend(update(child, found, foreign));
+            }
         }
     }
     let wanted: BTreeSet<&ChildName> = wanted.iter().map(|child| &child.name).collect();
@@ -285,7 +297,7 @@ fn create(owner: &Owner, child: &Child) -> Action {
     Action::Create(child)
 }
 
-fn update(child: &Child, found: &Child) -> Option<Action> {
+fn update(child: &Child, found: &Child, foreign: bool) -> Option<Action> {
     let pointer = format!(
         "/metadata/annotations/{}",
         ANNOTATION_LAST_APPLIED.replace('/', "~1")
@@ -300,12 +312,18 @@ fn update(child: &Child, found: &Child) -> Option<Action> {
         let patch = patch.get_or_insert_with(|| json!({}));
         patch["metadata"]["annotations"][ANNOTATION_LAST_APPLIED] = json!(memory);
     }
-    let mut value = patch?;
+    let change = Change::new(patch, &child.value, &found.value, foreign)?;
+    let mut value = change.patch;
     value["metadata"]["uid"] = json!(uid(&found.value));
-    Some(Action::Patch(Child {
+    let child = Child {
         name: child.name.clone(),
         value,
-    }))
+    };
+    Some(if change.whole {
+        Action::Replace(child)
+    } else {
+        Action::Patch(child)
+    })
 }
 
 /// The text that is remembered of a child.

@@ -3,6 +3,11 @@
 use super::*;
 use proptest::prelude::*;
 
+/// What is decided when nobody else wrote any of the children.
+fn decide(owner: &Owner, wanted: &[Child], existing: &[Child]) -> Decision {
+    super::decide(owner, wanted, existing, &|_| false)
+}
+
 fn owner() -> Owner {
     Owner {
         kind: GroupVersionKind::new("example.com", "v1", "Widget"),
@@ -76,6 +81,7 @@ fn words(decision: &Decision) -> Vec<String> {
     let actions = decision.actions.iter().map(|action| match action {
         Action::Create(child) => format!("create {}", child.name),
         Action::Patch(child) => format!("patch {} {}", child.name, child.value),
+        Action::Replace(child) => format!("replace {} {}", child.name, child.value),
         Action::Delete { name, uid } => format!("delete {name} {uid}"),
     });
     actions.chain(decision.problems.iter().cloned()).collect()
@@ -330,4 +336,35 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn c6_of_a_child_that_landform_acts_for_nothing_stays_that_others_wrote() {
+    let kinds = [OwnedKind {
+        name: GroupVersionKind::new("landscaper.gardener.cloud", "v1alpha1", "DeployItem"),
+        scope: Scope::Namespaced,
+    }];
+    let item = json!({
+        "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "DeployItem",
+        "metadata": {"name": "a"}, "spec": {"config": {"command": ["date"]}},
+    });
+    let wanted = wanted(&owner(), &kinds, &[item]).unwrap();
+    let Some(Action::Create(mut child)) = decide(&owner(), &wanted, &[]).actions.pop() else {
+        panic!("it is created");
+    };
+    child.value["metadata"]["uid"] = json!("u2");
+    child.value["metadata"]["resourceVersion"] = json!("7");
+    assert_eq!(
+        decide(&owner(), &wanted, std::slice::from_ref(&child)).actions,
+        []
+    );
+    child.value["spec"]["config"]["env"] = json!({"PATH": "."});
+    let decision = super::decide(&owner(), &wanted, &[child], &|_| true);
+    let [Action::Replace(change)] = decision.actions.as_slice() else {
+        panic!("{decision:?}");
+    };
+    assert_eq!(change.value["spec"], json!({"config": {"env": null}}));
+    // Whatever is written in between isn't known.
+    assert_eq!(change.value["metadata"]["resourceVersion"], "7");
+    assert_eq!(change.value["metadata"]["uid"], "u2");
 }

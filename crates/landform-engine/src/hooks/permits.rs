@@ -42,9 +42,12 @@ impl Permits {
         }
     }
 
-    /// Who writes children.
-    pub(crate) fn writes_children<'a>(&'a self, context: &'a Context) -> &'a Actor {
-        self.account.as_ref().unwrap_or_else(|| context.actor())
+    /// Who writes children: what they are is the work of both authors, so they have the rights that both have.
+    pub(crate) fn writes_children(&self, context: &Context) -> Actor {
+        match &self.account {
+            Some(account) => account.clone(),
+            None => context.together_with(&self.author),
+        }
     }
 
     /// What the one who writes children has no right to, of all that may be done with them in the object's namespace.
@@ -64,7 +67,8 @@ impl Permits {
             ["create", "patch", "delete"].map(right)
         });
         let rights: Vec<Right> = rights.collect();
-        let lacks = context.missing_of(self.writes_children(context), rights);
+        let writer = self.writes_children(context);
+        let lacks = context.missing_of(&writer, rights);
         let lacks = lacks.await?;
         Ok(match &self.account {
             Some(_) => {
@@ -82,7 +86,11 @@ impl Permits {
         let lacks = context
             .missing_of(&self.author, self.needed.clone())
             .await?;
-        Ok(lacks.map(|denied| denied.of(&format!("the Reconciler {}", self.reconciler))))
+        Ok(lacks.map(|denied| self.about_author(denied)))
+    }
+
+    fn about_author(&self, denied: Denied) -> Denied {
+        denied.of(&format!("the Reconciler {}", self.reconciler))
     }
 
     /// Whether the hook may be called for an object.
@@ -116,12 +124,16 @@ impl Permits {
         if let Some(denied) = self.author_lacks(context).await? {
             return Err(denied.into());
         }
-        // Whether the object exists or not: an error for those only that do would tell which do.
+        // Whether the object exists or not: an error for those only that do would tell which do. An object may name another
+        // kind than the Reconciler does, so the rights to what it really refers to count for both.
         let seen = context
             .refs()
             .iter()
             .filter_map(|found| found.right.clone());
         let seen: Vec<Right> = seen.collect();
+        if let Some(denied) = context.missing_of(&self.author, seen.clone()).await? {
+            return Err(self.about_author(denied).into());
+        }
         match context.missing(seen).await? {
             Some(denied) => Err(denied.into()),
             None => Ok(()),

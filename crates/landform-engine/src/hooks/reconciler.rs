@@ -102,8 +102,7 @@ impl HookReconciler {
         means: Means,
         author: Actor,
     ) -> Result<Self, String> {
-        let refs = references::compile(&spec)
-            .map_err(|(path, error)| format!("the path {path:?} can't be read {error}"))?;
+        let refs = references::compile(&spec)?;
         let machine = means.machine.clone();
         let hook = Hook::new(&spec.hook, means)?;
         let names = spec.owns.iter().map(super::spec::KindName::name);
@@ -250,8 +249,10 @@ impl HookReconciler {
         };
         let client = context.client();
         known.extend(children::find(&client, &self.kinds, &wanted, &known).await?);
-        let decision = decide::decide(owner, &wanted, &known);
-        let client = context.acting_as(self.permits.writes_children(context))?;
+        let actor = self.permits.writes_children(context);
+        let is_foreign = |child: &Value| context.is_foreign(child, &actor);
+        let decision = decide::decide(owner, &wanted, &known, &is_foreign);
+        let client = context.acting_as(&actor)?;
         let mut problems = decision.problems;
         for action in &decision.actions {
             if context.is_cancelled() {

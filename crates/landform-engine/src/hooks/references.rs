@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
-use landform_api::jsonpath::{JsonPath, JsonPathError};
+use landform_api::jsonpath::JsonPath;
 use serde_json::Value;
 
 use super::spec::ReconcilerSpec;
+use crate::authorship::content;
 use crate::key::is_name;
 use crate::reconciler::Ref;
 
@@ -38,10 +39,18 @@ pub(crate) struct Found {
 /// Compiles the paths of a Reconciler.
 ///
 /// # Errors
-/// The first path that can't be read, and why.
-pub(crate) fn compile(spec: &ReconcilerSpec) -> Result<Vec<RefPath>, (String, JsonPathError)> {
+/// What is wrong with the first path that can't be used.
+pub(crate) fn compile(spec: &ReconcilerSpec) -> Result<Vec<RefPath>, String> {
     let compiled = spec.refs.iter().map(|entry| {
-        let path = JsonPath::parse(&entry.path).map_err(|error| (entry.path.clone(), error))?;
+        let path = JsonPath::parse(&entry.path)
+            .map_err(|error| format!("the path {:?} can't be read {error}", entry.path))?;
+        if let Some(part @ ("metadata" | "status")) = path.first_field() {
+            return Err(format!(
+                "the path {:?} leads into the {part}: references are read with the rights of who wrote the object's content, \
+                 and others may write its {part}. Name a field of the content, for instance of .spec",
+                entry.path
+            ));
+        }
         let target = entry.target(&spec.of);
         Ok(RefPath {
             text: entry.path.clone(),
@@ -53,12 +62,13 @@ pub(crate) fn compile(spec: &ReconcilerSpec) -> Result<Vec<RefPath>, (String, Js
     compiled.collect()
 }
 
-/// The objects that an object names. Values that name nothing (empty, or no names at all) are passed over: the hook
-/// sees the object and can complain.
+/// The objects that an object names in its content, which its noted writer wrote (C6). Values that name nothing (empty, or no
+/// names at all) are passed over: the hook sees the object and can complain.
 pub(crate) fn find(paths: &[RefPath], object: &DynamicObject) -> Found {
     let Ok(value) = serde_json::to_value(object) else {
         return Found::default();
     };
+    let value = content(&value);
     let namespace = object.metadata.namespace.as_deref();
     let mut found = Found::default();
     let mut listed: HashSet<Ref> = HashSet::new();
@@ -152,6 +162,45 @@ mod tests {
         assert_eq!(found[7], "example.com/v1 Widget shop/b7");
         let found = refs(paths, json!({"parents": names(REFS_MAX + 1)}));
         assert_eq!(found, Vec::<String>::new());
+    }
+
+    #[test]
+    fn c6_only_the_content_of_an_object_refers_to_others() {
+        let object = json!({
+            "apiVersion": "example.com/v1", "kind": "Widget",
+            "metadata": {"name": "a", "namespace": "shop", "labels": {"ref": "by-label"}},
+            "status": {"ref": "by-status"}, "spec": {"ref": "by-spec"}, "data": {"ref": "by-data"},
+        });
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        let found = |path: &str| -> Result<Vec<String>, String> {
+            let reconciler = serde_json::from_value(json!({
+                "for": {"group": "example.com", "version": "v1", "kind": "Widget"},
+                "hook": {"command": ["true"]}, "refs": [{"path": path}],
+            }));
+            let found = find(&compile(&reconciler.unwrap())?, &object).refs;
+            Ok(found.into_iter().map(|found| found.name).collect())
+        };
+        assert_eq!(found(".spec.ref").unwrap(), ["by-spec"]);
+        assert_eq!(found("{.data.ref}").unwrap(), ["by-data"]);
+        // Whatever way a path takes, it doesn't lead out of the content.
+        for path in ["..ref", ".*.ref", "[*].ref"] {
+            let mut names = found(path).unwrap();
+            names.sort();
+            assert_eq!(names, ["by-data", "by-spec"], "{path}");
+        }
+        for path in [
+            ".metadata.labels.ref",
+            "metadata.name",
+            "{.status.ref}",
+            "['status'].ref",
+            ".status",
+        ] {
+            let refused = found(path).unwrap_err();
+            assert!(
+                refused.contains("references are read with the rights"),
+                "{path}: {refused}"
+            );
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use landform_api::project::{
     self, ANNOTATION_ADOPTED, ANNOTATION_APPLIED, ANNOTATION_BLUEPRINT, ANNOTATION_FILE,
     LABEL_PROJECT,
 };
+use landform_engine::Change;
 use serde_json::{Value, json};
 
 use crate::namespaces;
@@ -157,6 +158,9 @@ pub async fn compare(
     Ok(difference(wanted, live.as_ref()))
 }
 
+/// Says of an object whether others wrote parts of it (C6).
+pub type IsForeign<'a> = &'a (dyn Fn(&Value) -> bool + Send + Sync);
+
 /// Brings an object to what is wanted. One that `only_there` asks for, and that belongs to others, is left alone.
 ///
 /// # Errors
@@ -167,10 +171,11 @@ pub async fn bring(
     id: &ObjectId,
     wanted: &Value,
     only_there: bool,
+    is_foreign: IsForeign<'_>,
 ) -> Result<Outcome, ApplyError> {
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
-        match attempt(client, served, id, wanted, only_there).await {
+        match attempt(client, served, id, wanted, only_there, is_foreign).await {
             Ok(outcome) => return Ok(outcome),
             Err(Attempt::Again(message)) => last = message,
             Err(Attempt::Failed(error)) => return Err(error),
@@ -201,6 +206,7 @@ async fn attempt(
     id: &ObjectId,
     wanted: &Value,
     only_there: bool,
+    is_foreign: IsForeign<'_>,
 ) -> Result<Outcome, Attempt> {
     let namespace = id.namespace.as_deref();
     let Some(live) = read(client, served, id).await.map_err(Attempt::Failed)? else {
@@ -213,23 +219,31 @@ async fn attempt(
         return Ok(Outcome::Unchanged(live));
     }
     check(id, wanted, &live).map_err(Attempt::Failed)?;
-    let Difference::Change(mut patch) = difference(wanted, Some(&live)) else {
+    let merge = match difference(wanted, Some(&live)) {
+        Difference::Change(patch) => Some(patch),
+        Difference::Create(_) | Difference::Same => None,
+    };
+    let Some(mut change) = Change::new(merge, wanted, &live, is_foreign(&live)) else {
         return Ok(Outcome::Unchanged(live));
     };
+    let patch = &mut change.patch;
     let is_taken = live["metadata"]["labels"][LABEL_PROJECT].is_null() && ours.is_string();
     if is_taken && namespaces::is_namespace(id) {
         patch["metadata"]["annotations"][ANNOTATION_ADOPTED] = json!("true");
     }
     let before = live["metadata"]["resourceVersion"].clone();
     patch["metadata"]["resourceVersion"] = before.clone();
-    if blueprint_changed(&patch, &live) {
+    if blueprint_changed(patch, &live) {
         patch["metadata"]["annotations"][keys::OPERATION] = json!("reconcile");
     }
     let url = format!(
         "{}?fieldValidation=Strict",
         served.path(namespace, Some(&id.name))
     );
-    let written = send(client, Method::PATCH, &url, Some(&patch)).await?;
+    let mut request = request(Method::PATCH, &url, Some(patch))?;
+    change.mark(&mut request);
+    let written: Value = client.request(request).await?;
+    let mut patch = change.patch;
     // The API may know better, for instance when a field is one that it doesn't keep.
     if written["metadata"]["resourceVersion"] == before {
         return Ok(Outcome::Unchanged(written));
@@ -389,6 +403,14 @@ async fn send(
     url: &str,
     body: Option<&Value>,
 ) -> Result<Value, kube::Error> {
+    client.request(request(method, url, body)?).await
+}
+
+fn request(
+    method: Method,
+    url: &str,
+    body: Option<&Value>,
+) -> Result<Request<Vec<u8>>, kube::Error> {
     let mime = if method == Method::PATCH {
         "application/merge-patch+json"
     } else {
@@ -400,6 +422,5 @@ async fn send(
         .header("Accept", "application/json")
         .header("Content-Type", mime)
         .body(body.map(Value::to_string).unwrap_or_default().into_bytes());
-    let request = request.map_err(|error| kube::Error::Service(error.into()))?;
-    client.request(request).await
+    request.map_err(|error| kube::Error::Service(error.into()))
 }
