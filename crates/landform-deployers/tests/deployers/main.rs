@@ -9,6 +9,7 @@
 mod access;
 mod contract;
 mod harness;
+mod links;
 mod local;
 mod manifest;
 mod shop;
