@@ -13,3 +13,4 @@ mod links;
 mod local;
 mod manifest;
 mod shop;
+mod tenant;
