@@ -46,14 +46,24 @@ pub(crate) async fn family(
     namespace: &str,
     package: &str,
 ) -> Result<Vec<VersionFacts>, Failure> {
+    let family = family_objects(client, namespace, package).await?;
+    Ok(family.iter().map(VersionFacts::of).collect())
+}
+
+/// The same, with the objects themselves.
+pub(crate) async fn family_objects(
+    client: &Client,
+    namespace: &str,
+    package: &str,
+) -> Result<Vec<DynamicObject>, Failure> {
     let listed = versions(client, namespace)
         .list(&ListParams::default())
         .await?;
     let of_package = listed
         .items
-        .iter()
+        .into_iter()
         .filter(|found| found.data["spec"]["package"] == package);
-    Ok(of_package.map(VersionFacts::of).collect())
+    Ok(of_package.collect())
 }
 
 /// A definition as it is now.

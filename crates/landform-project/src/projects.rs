@@ -1,7 +1,7 @@
 //! All projects of an engine: what they share, and what wakes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use landform_api::project;
@@ -120,6 +120,24 @@ impl Shared {
             relating.map_err(|error| Failure::Transient(error.to_string()))?;
         }
         Ok(())
+    }
+
+    /// What stands for a directory in the right to use it: its first part below the directory of projects, or `.`.
+    pub(crate) fn first_part(&self, directory: &Path) -> String {
+        let roots = self.root.iter();
+        let roots = roots.flat_map(|root| [Some(root.clone()), root.canonicalize().ok()]);
+        let inside = roots.flatten().find_map(|root| {
+            let inside = directory.strip_prefix(root).ok()?;
+            Some(inside.to_owned())
+        });
+        let inside = inside.unwrap_or_else(|| directory.to_owned());
+        let mut parts = inside
+            .components()
+            .filter(|part| *part != Component::CurDir);
+        match parts.next() {
+            Some(Component::Normal(part)) => part.to_string_lossy().into_owned(),
+            _ => ".".to_owned(),
+        }
     }
 
     /// The directory of a project, if it is allowed.

@@ -42,6 +42,7 @@ mod readme_page;
 mod shop;
 mod tenant;
 mod tenant_deletion;
+mod tenant_takeover;
 mod up;
 mod verbs_apply;
 mod verbs_read;
