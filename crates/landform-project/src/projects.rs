@@ -122,22 +122,21 @@ impl Shared {
         Ok(())
     }
 
-    /// What stands for a directory in the right to use it: its first part below the directory of projects, or `.`.
-    pub(crate) fn first_part(&self, directory: &Path) -> String {
+    /// What stands for a directory in the right to use it: its first part below the directory of projects, or `.` for that one itself;
+    /// none when the path may lead elsewhere.
+    pub(crate) fn first_part(&self, directory: &Path) -> Option<String> {
         let roots = self.root.iter();
-        let roots = roots.flat_map(|root| [Some(root.clone()), root.canonicalize().ok()]);
-        let inside = roots.flatten().find_map(|root| {
-            let inside = directory.strip_prefix(root).ok()?;
-            Some(inside.to_owned())
+        let mut roots = roots.flat_map(|root| [Some(root.clone()), root.canonicalize().ok()]);
+        let inside = roots.find_map(|root| directory.strip_prefix(root?).ok());
+        let parts = inside.unwrap_or(directory).components();
+        let parts = parts.map(|part| match part {
+            Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
+            Component::CurDir => Some(".".to_owned()),
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => None,
         });
-        let inside = inside.unwrap_or_else(|| directory.to_owned());
-        let mut parts = inside
-            .components()
-            .filter(|part| *part != Component::CurDir);
-        match parts.next() {
-            Some(Component::Normal(part)) => part.to_string_lossy().into_owned(),
-            _ => ".".to_owned(),
-        }
+        let parts: Option<Vec<_>> = parts.collect();
+        let first = parts?.into_iter().find(|part| part != ".");
+        Some(first.unwrap_or_else(|| ".".to_owned()))
     }
 
     /// The directory of a project, if it is allowed.

@@ -21,7 +21,7 @@ use landform_api::project::{
 };
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_engine::{
-    Context, Failure, Order, Outcome, Reconciler, Related, Right, content_of_spec,
+    Actor, Context, Failure, Order, Outcome, Reconciler, Related, Right, content_of_spec,
 };
 use serde_json::Value;
 
@@ -114,13 +114,21 @@ impl ProjectReconciler {
         context: &Context,
         given: &str,
     ) -> Result<Result<PathBuf, String>, Failure> {
-        let may_use = async |name: String| {
+        if *context.actor() == Actor::Engine {
+            return Ok(self.shared.directory(given));
+        }
+        let may_use = async |path: &Path| {
+            let Some(name) = self.shared.first_part(path) else {
+                return Ok(Err(format!(
+                    "spec.directory {given:?} must be below the server's directory of projects, and without '..'"
+                )));
+            };
             let right = Right::new("use", GROUP, "projectdirectories", "", &name);
             let missing = context.missing([right]).await?;
             Ok::<_, Failure>(missing.map_or(Ok(()), |denied| Err(denied.to_string())))
         };
         // First by what is written: whether a directory exists is nothing that a user without the right may learn.
-        if let Err(denied) = may_use(self.shared.first_part(Path::new(given))).await? {
+        if let Err(denied) = may_use(Path::new(given)).await? {
             return Ok(Err(denied));
         }
         let directory = match self.shared.directory(given) {
@@ -128,7 +136,7 @@ impl ProjectReconciler {
             Err(problem) => return Ok(Err(problem)),
         };
         // A link may lead to another one.
-        let used = may_use(self.shared.first_part(&directory)).await?;
+        let used = may_use(&directory).await?;
         Ok(used.map(|()| directory))
     }
 

@@ -181,7 +181,7 @@ fn ways(proof: &str) -> Vec<Way> {
         "fromResource": {"apiVersion": "v1", "kind": "Secret", "name": "elsewhere", "namespace": "kube-system"},
     }]});
     looks["readinessChecks"] = json!({"custom": [{
-        "name": "c", "labelSelector": {"apiVersion": "v1", "kind": "ConfigMap", "matchLabels": {}},
+        "name": "c", "labelSelector": {"apiVersion": "v1", "kind": "ConfigMap", "matchLabels": {"a": "b"}},
         "requirements": [{"jsonPath": ".data", "operator": "exists"}],
     }]});
     const PROGRAMS: &[&str] = &["run processes.landform.dev", "in the namespace team"];

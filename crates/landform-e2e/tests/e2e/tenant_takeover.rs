@@ -131,6 +131,10 @@ fn c6_a_version_takes_no_place_that_its_writer_may_not_clear() {
     let installed = "jsonpath={.status.installed.name}";
     let installed = server.kubectl(&["get", "apptype", "bk", "-n", "team", "-o", installed]);
     assert_eq!(installed, "bk.v1.0.0");
+    // And the refused version is not in the way of the next one.
+    let blocked = "jsonpath={.status.blockedBy}";
+    let blocked = server.kubectl(&["get", "apptype", "bk", "-n", "team", "-o", blocked]);
+    assert!(!blocked.contains("9.0.0"), "{blocked}");
 }
 
 #[test]
@@ -165,7 +169,8 @@ fn c6_a_project_reads_only_directories_that_its_writer_may_use() {
         std::fs::create_dir_all(files.path().join(directory)).unwrap();
         std::fs::write(files.path().join(directory).join("a.yaml"), text).unwrap();
     }
-    std::os::unix::fs::symlink("../bank", files.path().join("mine/link")).unwrap();
+    std::fs::create_dir(files.path().join("links")).unwrap();
+    std::os::unix::fs::symlink("../bank", files.path().join("links/bank")).unwrap();
     let server = Server::start_with(&["--projects", files.path().to_str().unwrap()]);
     server.apply(RIGHTS);
     server.apply(
@@ -174,7 +179,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: uses}
 rules:
-- {apiGroups: [landform.dev], resources: [projectdirectories], verbs: [use], resourceNames: [mine]}
+- {apiGroups: [landform.dev], resources: [projectdirectories], verbs: [use], resourceNames: [mine, links]}
 - {apiGroups: [''], resources: [configmaps], verbs: ['*']}
 ",
     );
@@ -198,7 +203,7 @@ rules:
         ("deep", "bank/deep", "bank"),
         ("absolute", absolute.as_str(), "bank"),
         ("dots", "./bank", "bank"),
-        ("linked", "mine/link", "bank"),
+        ("linked", "links/bank", "bank"),
         ("all", ".", "."),
         ("absent", "absent", "absent"),
     ] {
@@ -209,6 +214,13 @@ rules:
         let status = server.kubectl(&["get", "project", name, "-o", "yaml"]);
         assert!(!status.contains("canary"), "{status}");
     }
+    // Outside of it there is nothing that she could be granted.
+    server.kubectl_with(&["create", "-f", "-", JANE], &project("up", "mine/../.."));
+    says(
+        &server,
+        "project/up",
+        &["must be below the server's directory of projects"],
+    );
     server.kubectl_with(&["create", "-f", "-", JANE], &project("mine", "mine"));
     says(&server, "project/mine", &["Synced"]);
     server.kubectl(&["get", "configmap", "mine", "-n", "team"]);

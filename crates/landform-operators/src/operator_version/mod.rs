@@ -5,7 +5,6 @@
 //! version of its family, its app type, a definition, a resource that it owns.
 
 mod act;
-mod entitled;
 mod needs;
 mod observe;
 mod resources;

@@ -12,9 +12,9 @@ use landform_engine::{Context, Failure};
 use serde::Deserialize as _;
 use std::sync::Arc;
 
-use super::entitled::{self, Entitled, Relative};
 use super::needs::{self, Needed};
 use super::resources::{self, Found};
+use crate::entitled::{self, Entitled, Relative};
 use crate::facts::{self, VersionFacts, member, operator_version};
 use crate::objects::{self, is_owned_by};
 use crate::shared::Shared;
@@ -56,10 +56,7 @@ impl World {
         // As it is now, and also when the list doesn't have it any more.
         family.retain(|found| found.uid().as_deref() != Some(&me.uid));
         family.push(object.clone());
-        let family = family.into_iter().map(|object| Relative {
-            facts: VersionFacts::of(&object),
-            object,
-        });
+        let family = family.into_iter().map(Relative::of);
         let Entitled { others, refusal } =
             entitled::of_family(context, &me.uid, family.collect()).await?;
         let members: Vec<_> = others.iter().map(|found| found.member.clone()).collect();

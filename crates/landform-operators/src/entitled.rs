@@ -14,20 +14,29 @@ use crate::facts::VersionFacts;
 use crate::objects;
 
 /// A version of a family, and how it stands in the API.
-pub(super) struct Relative {
-    pub(super) object: DynamicObject,
-    pub(super) facts: VersionFacts,
+pub(crate) struct Relative {
+    pub(crate) object: DynamicObject,
+    pub(crate) facts: VersionFacts,
 }
 
 /// The versions of a family that may take the places that they claim; of one of them, what is missing for that.
-pub(super) struct Entitled {
-    pub(super) others: Vec<VersionFacts>,
+pub(crate) struct Entitled {
+    pub(crate) others: Vec<VersionFacts>,
     /// Why the version itself may not.
-    pub(super) refusal: Option<String>,
+    pub(crate) refusal: Option<String>,
 }
 
-/// Looks at the claims of all versions of a package, `me` among them.
-pub(super) async fn of_family(
+impl Relative {
+    pub(crate) fn of(object: DynamicObject) -> Self {
+        Self {
+            facts: VersionFacts::of(&object),
+            object,
+        }
+    }
+}
+
+/// Looks at the claims of all versions of a package, the one with the uid `me` among them.
+pub(crate) async fn of_family(
     context: &Context,
     me: &str,
     family: Vec<Relative>,
