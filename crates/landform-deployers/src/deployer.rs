@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kube::Client;
-use kube::core::ObjectMeta;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::landscaper::data::TargetSpec;
 use landform_api::landscaper::report::{ErrorCode, LastError};
 use landform_api::landscaper::{self, DeployItemSpec, DeployItemStatus};
 use landform_api::words::status_message;
+use landform_api::writer::Maker;
 use landform_engine::{
     Actor, Context, Denied, Engine, Failure, Key, Right, RightsLater, write_time,
 };
@@ -222,6 +223,20 @@ impl Job<'_> {
         self.context.acting().map_err(|failure| {
             DeployError::configuration("CannotActForWriter", failure.to_string())
         })
+    }
+
+    /// The same; what it creates is noted as made for the item.
+    pub(crate) fn making_client(&self) -> Result<Client, DeployError> {
+        self.context.making().map_err(|failure| {
+            DeployError::configuration("CannotActForWriter", failure.to_string())
+        })
+    }
+
+    /// Whether Landform made an object for this item, and with whose rights.
+    pub(crate) fn maker_of(&self, object: &DynamicObject) -> Option<Maker> {
+        let annotations = json!({"metadata": {"annotations": object.metadata.annotations}});
+        let maker = self.context.maker_of(&annotations);
+        maker.filter(|maker| maker.uid == self.uid())
     }
 
     /// The client of Landform's own API with Landform's own rights.

@@ -118,6 +118,14 @@ impl Context {
         self.actor.get().unwrap_or(&Actor::Engine)
     }
 
+    /// With whose rights something is done for another object than the run's own (C6).
+    ///
+    /// # Errors
+    /// When the object names a service account that its writer may not act as, or that is no name.
+    pub async fn actor_of(&self, object: &DynamicObject) -> Result<Actor, Failure> {
+        acting::actor_of(&self.client, object, self.clients.writers_noted).await
+    }
+
     /// A client with the rights of the service account that the object names, or else of who wrote it (C6): for
     /// everything that the object's text asks for. Its writes are this run's own, too.
     ///

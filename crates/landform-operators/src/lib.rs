@@ -18,6 +18,7 @@ pub mod app_type;
 pub mod catalog;
 mod catalogs;
 pub mod definition;
+mod entitled;
 mod facts;
 mod index;
 mod objects;

@@ -7,7 +7,7 @@ use landform_api::{GroupVersionKind, catalog, landscaper};
 use landform_engine::{Context, Failure};
 use serde_json::{Value, json};
 
-use crate::facts::{DefinitionFacts, VersionFacts};
+use crate::facts::DefinitionFacts;
 
 /// The kind of definitions.
 pub(crate) fn definition_kind() -> GroupVersionKind {
@@ -39,21 +39,20 @@ pub(crate) fn versions(client: &Client, namespace: &str) -> Api<DynamicObject> {
     api(client, &catalog::kind("OperatorVersion"), namespace)
 }
 
-/// The versions of a package in a namespace, as they are now: what was followed may lag behind a write of
-/// this very run.
-pub(crate) async fn family(
+/// The operator versions of a package in a namespace, as they are now.
+pub(crate) async fn family_objects(
     client: &Client,
     namespace: &str,
     package: &str,
-) -> Result<Vec<VersionFacts>, Failure> {
+) -> Result<Vec<DynamicObject>, Failure> {
     let listed = versions(client, namespace)
         .list(&ListParams::default())
         .await?;
     let of_package = listed
         .items
-        .iter()
+        .into_iter()
         .filter(|found| found.data["spec"]["package"] == package);
-    Ok(of_package.map(VersionFacts::of).collect())
+    Ok(of_package.collect())
 }
 
 /// A definition as it is now.

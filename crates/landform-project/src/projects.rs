@@ -1,7 +1,7 @@
 //! All projects of an engine: what they share, and what wakes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use landform_api::project;
@@ -120,6 +120,23 @@ impl Shared {
             relating.map_err(|error| Failure::Transient(error.to_string()))?;
         }
         Ok(())
+    }
+
+    /// What stands for a directory in the right to use it: its first part below the directory of projects, or `.` for that one itself;
+    /// none when the path may lead elsewhere.
+    pub(crate) fn first_part(&self, directory: &Path) -> Option<String> {
+        let roots = self.root.iter();
+        let mut roots = roots.flat_map(|root| [Some(root.clone()), root.canonicalize().ok()]);
+        let inside = roots.find_map(|root| directory.strip_prefix(root?).ok());
+        let parts = inside.unwrap_or(directory).components();
+        let parts = parts.map(|part| match part {
+            Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
+            Component::CurDir => Some(".".to_owned()),
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => None,
+        });
+        let parts: Option<Vec<_>> = parts.collect();
+        let first = parts?.into_iter().find(|part| part != ".");
+        Some(first.unwrap_or_else(|| ".".to_owned()))
     }
 
     /// The directory of a project, if it is allowed.

@@ -10,17 +10,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::project::{
-    self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, Project, ProjectPhase, ProjectStatus,
+    self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, GROUP, Project, ProjectPhase, ProjectStatus,
 };
 use landform_api::{GroupKind, GroupVersionKind};
-use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related, content_of_spec};
+use landform_engine::{
+    Actor, Context, Failure, Order, Outcome, Reconciler, Related, Right, content_of_spec,
+};
 use serde_json::Value;
 
 use crate::act::{Acting, Report};
@@ -77,7 +79,7 @@ impl ProjectReconciler {
         if context.deleting() {
             return self.remove(context, state, project.status).await;
         }
-        let directory = match self.shared.directory(&project.spec.directory) {
+        let directory = match self.directory(context, &project.spec.directory).await? {
             Ok(directory) => directory,
             Err(message) => {
                 return fail(context, state, project.status, &message, Vec::new()).await;
@@ -104,6 +106,38 @@ impl ProjectReconciler {
             }
         };
         self.sync(context, state, &project, &reading).await
+    }
+
+    /// The directory that a spec names, if the project's writer may use it (C6).
+    async fn directory(
+        &self,
+        context: &Context,
+        given: &str,
+    ) -> Result<Result<PathBuf, String>, Failure> {
+        if *context.actor() == Actor::Engine {
+            return Ok(self.shared.directory(given));
+        }
+        let may_use = async |path: &Path| {
+            let Some(name) = self.shared.first_part(path) else {
+                return Ok(Err(format!(
+                    "spec.directory {given:?} must be below the server's directory of projects, and without '..'"
+                )));
+            };
+            let right = Right::new("use", GROUP, "projectdirectories", "", &name);
+            let missing = context.missing([right]).await?;
+            Ok::<_, Failure>(missing.map_or(Ok(()), |denied| Err(denied.to_string())))
+        };
+        // First by what is written: whether a directory exists is nothing that a user without the right may learn.
+        if let Err(denied) = may_use(Path::new(given)).await? {
+            return Ok(Err(denied));
+        }
+        let directory = match self.shared.directory(given) {
+            Ok(directory) => directory,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        // A link may lead to another one.
+        let used = may_use(&directory).await?;
+        Ok(used.map(|()| directory))
     }
 
     /// Reads the directory, and follows it. What appears while that happens is read, too.

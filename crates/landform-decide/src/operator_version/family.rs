@@ -75,6 +75,12 @@ impl<'a> Family<'a> {
         false
     }
 
+    /// Whether a version says of itself that it takes the place of another one, or has taken it.
+    #[must_use]
+    pub fn claims(to: &Member, from: &Member) -> bool {
+        leads(to, from) || remembers(to, from)
+    }
+
     /// Whether `from` came back for the place of `to`, or of one above it: then `to` is no successor,
     /// whatever lies between them.
     fn gave_way(self, to: &Member, from: &Member) -> bool {

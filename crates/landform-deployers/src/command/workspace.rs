@@ -164,7 +164,7 @@ impl Workspace {
             let message = format!("what the command wrote to EXPORTS_PATH {what}");
             DeployError::configuration("InvalidExports", message)
         };
-        let text = match read_below(&self.path("run"), "exports", EXPORT_BYTES) {
+        let text = match read_below(&self.path("run"), "exports", EXPORT_BYTES, None) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(problem(&format!("can't be read: {error}"))),

@@ -5,36 +5,54 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube::core::ObjectMeta;
 use landform_api::landscaper::installation::ObjectReference;
 use landform_api::landscaper::{API_VERSION, names};
 use landform_engine::{Context, Failure};
 use serde_json::{Map, Value};
 
+use crate::DeployError;
+
 use super::observe::Item;
 
 /// The key of the Secret under which exports are.
 const KEY: &str = "config";
+
+/// Where an item exports to.
+pub(super) enum Written {
+    To(Option<ObjectReference>),
+    /// A Secret of that name is there, and isn't the item's own: it is left as it is (C6).
+    Foreign(DeployError),
+}
 
 /// Writes what an item exports, if it changed, and says where it is.
 pub(super) async fn write(
     context: &Context,
     item: &Item,
     exports: Option<Map<String, Value>>,
-) -> Result<Option<ObjectReference>, Failure> {
+) -> Result<Written, Failure> {
     let namespace = item.metadata.namespace.clone().unwrap_or_default();
     let item_name = item.metadata.name.clone().unwrap_or_default();
     let name = names::export_secret(&item_name);
     let api: Api<Secret> = Api::namespaced(context.client(), &namespace);
+    let found = match exports.is_some() || item.object.status.export_ref.is_some() {
+        true => api.get_opt(&name).await?,
+        false => None,
+    };
+    let uid = item.metadata.uid.as_deref().unwrap_or_default();
     let Some(exports) = exports else {
-        if item.object.status.export_ref.is_some() {
-            match api.delete(&name, &DeleteParams::default()).await {
+        if let Some(found) = found.filter(|found| is_owned_by(&found.metadata, uid)) {
+            let options = DeleteParams::default().preconditions(Preconditions {
+                uid: found.metadata.uid,
+                resource_version: found.metadata.resource_version,
+            });
+            match api.delete(&name, &options).await {
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 other => drop(other?),
             }
         }
-        return Ok(None);
+        return Ok(Written::To(None));
     };
     let text = serde_json::to_string(&Value::Object(exports))
         .map_err(|error| Failure::Transient(format!("the exports can't be written: {error}")))?;
@@ -43,12 +61,15 @@ pub(super) async fn write(
         name: name.clone(),
         namespace: namespace.clone(),
     };
-    if let Some(mut found) = api.get_opt(&name).await? {
+    if let Some(mut found) = found {
+        if !is_owned_by(&found.metadata, uid) {
+            return Ok(Written::Foreign(foreign(&name)));
+        }
         if found.data.as_ref() != Some(&data) {
             found.data = Some(data);
             api.replace(&name, &PostParams::default(), &found).await?;
         }
-        return Ok(Some(reference));
+        return Ok(Written::To(Some(reference)));
     }
     let secret = Secret {
         metadata: ObjectMeta {
@@ -68,5 +89,18 @@ pub(super) async fn write(
         ..Secret::default()
     };
     api.create(&PostParams::default(), &secret).await?;
-    Ok(Some(reference))
+    Ok(Written::To(Some(reference)))
+}
+
+fn is_owned_by(object: &ObjectMeta, uid: &str) -> bool {
+    let mut owners = object.owner_references.iter().flatten();
+    owners.any(|owner| owner.uid == uid && !uid.is_empty())
+}
+
+fn foreign(name: &str) -> DeployError {
+    let message = format!(
+        "the Secret {name} isn't this item's, and the item's exports would overwrite it: delete or rename the Secret, or give the \
+         item another name; then reconcile"
+    );
+    DeployError::configuration("ForeignSecret", message)
 }

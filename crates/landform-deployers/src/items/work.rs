@@ -9,6 +9,7 @@ use landform_api::landscaper::{ErrorCode, ExecutionPhase};
 use landform_engine::{Failure, Outcome};
 
 use super::act::Act;
+use super::export::Written;
 use super::{export, target};
 use crate::deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget};
 
@@ -96,7 +97,14 @@ impl Work<'_> {
     }
 
     async fn succeeded(&self, deployed: Deployed) -> Result<Outcome, Failure> {
-        let export_ref = export::write(self.act.context, self.act.item, deployed.exports).await?;
+        let written = export::write(self.act.context, self.act.item, deployed.exports).await?;
+        let export_ref = match written {
+            Written::To(export_ref) => export_ref,
+            Written::Foreign(error) => {
+                self.act.end_as_failed(&error).await?;
+                return Ok(Outcome::Done);
+            }
+        };
         let target_generation = self.act.item.target_generation.clone();
         self.act
             .write(|status| {

@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 use landform_process::User;
 use serde::{Deserialize, Serialize};
 
-use super::{Field, Hidden};
+use super::{Field, Hidden, Tree};
 use crate::DeployError;
 
 /// What a file holds. It may be secret, so nobody else can read it unless the configuration says so.
@@ -71,22 +71,12 @@ pub(crate) fn private_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Writes those files that are not as they should be.
+/// Writes those files that are not as they should be, below a directory that is there.
 pub(crate) fn write_all(directory: &Path, files: &Files) -> io::Result<()> {
-    for (path, file) in files {
-        let path = directory.join(path);
-        let content = file.content.as_bytes();
-        let same_mode = fs::symlink_metadata(&path)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o777 == file.mode);
-        if same_mode && fs::read(&path).is_ok_and(|found| found == content) {
-            continue;
-        }
-        if let Some(parent) = path.parent() {
-            private_directory(parent)?;
-        }
-        write_atomically(&path, content, file.mode)?;
-    }
-    Ok(())
+    let tree = Tree::open(directory)?;
+    files
+        .iter()
+        .try_for_each(|(path, file)| tree.write(path.as_ref(), file.content.as_bytes(), file.mode))
 }
 
 /// Writes a file so that everybody sees the old one or the new one.

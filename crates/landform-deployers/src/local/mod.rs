@@ -5,6 +5,7 @@ mod environment;
 mod field;
 mod files;
 mod hidden;
+mod tree;
 mod user;
 
 pub(crate) use changes::Changes;
@@ -15,6 +16,7 @@ pub(crate) use files::{
 };
 pub(crate) use hidden::Hidden;
 pub(crate) use landform_process::{Group, Handle, Identity, MARK, Mark, StartLock, leaders};
+pub(crate) use tree::Tree;
 pub(crate) use user::{
     environment_of, let_enter, let_in, may_run, other_user, own_directory, own_file, read_below,
     read_user, right_to_run,

@@ -2,7 +2,7 @@
 //!
 //! What Landform itself writes or reads stays in directories that only Landform's user can change, so that a program can
 //! never lead it elsewhere by a link: the user may read them through its group. Besides there is one directory that belongs to the
-//! user, in which Landform follows no links.
+//! user, in which Landform follows no links ([`Tree`]).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use landform_engine::Right;
 use landform_process::{User, environment};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
-use super::Field;
+use super::{Field, Tree};
 use crate::{DeployError, Job};
 
 /// Whom a configuration names in `user`.
@@ -98,26 +98,9 @@ pub(crate) fn let_in(user: &User, item: &Path, readable: &[&Path]) -> io::Result
             )));
         }
     }
-    readable.iter().try_for_each(|path| show(user, path))
-}
-
-/// Lets the user's group read a tree that only Landform's user can change.
-fn show(user: &User, path: &Path) -> io::Result<()> {
-    let metadata = fs::symlink_metadata(path)?;
-    if metadata.is_symlink() || metadata.uid() == user.id {
-        return Ok(());
-    }
-    chown(path, None, Some(user.group))?;
-    // As the owner may, but for writing.
-    let mode = metadata.permissions().mode() & 0o7777;
-    let group = (mode & 0o500) >> 3;
-    fs::set_permissions(path, Permissions::from_mode(mode & !0o070 | group))?;
-    if metadata.is_dir() {
-        for entry in fs::read_dir(path)? {
-            show(user, &entry?.path())?;
-        }
-    }
-    Ok(())
+    readable
+        .iter()
+        .try_for_each(|path| Tree::open(path)?.show(user))
 }
 
 /// Lets the user's group enter a directory, and neither list nor change it.
@@ -142,8 +125,14 @@ pub(crate) fn own_file(user: &User, path: &Path) -> io::Result<()> {
     std::os::unix::fs::fchown(file, Some(user.id), Some(user.group))
 }
 
-/// Reads a file below a directory that a program may have filled: no link leads out of it, and no special file is read.
-pub(crate) fn read_below(directory: &Path, path: &str, limit: u64) -> io::Result<String> {
+/// Reads a file below a directory that a program of a user, or of Landform's own, may have filled: no link leads out of it, and no
+/// special file is read.
+pub(crate) fn read_below(
+    directory: &Path,
+    path: &str,
+    limit: u64,
+    user: Option<&User>,
+) -> io::Result<String> {
     let directory = rustix::fs::open(
         directory,
         OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
@@ -161,6 +150,13 @@ pub(crate) fn read_below(directory: &Path, path: &str, limit: u64) -> io::Result
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is no plain file"));
+    }
+    // Where the system lets them, users make a second name for a file that they can't read.
+    let other_name = metadata.nlink() > 1;
+    if other_name && user.is_some_and(|user| user.id != metadata.uid()) {
+        return Err(io::Error::other(
+            "it has another name elsewhere, and isn't the user's own",
+        ));
     }
     if metadata.len() > limit {
         return Err(io::Error::other("it is too long"));
@@ -185,7 +181,7 @@ mod tests {
         symlink("plain", inside.join("same")).unwrap();
         symlink("../secret", inside.join("out")).unwrap();
         symlink(root.path(), inside.join("up")).unwrap();
-        let read = |path: &str| read_below(&inside, path, 100);
+        let read = |path: &str| read_below(&inside, path, 100, None);
         assert_eq!(read("plain").unwrap(), "text");
         assert_eq!(read("same").unwrap(), "text");
         for path in ["out", "up/secret", "../secret", "/etc/passwd", "."] {
@@ -196,7 +192,7 @@ mod tests {
             words.contains("leads out of the item's own directory"),
             "{words}"
         );
-        assert!(read_below(&inside, "plain", 3).is_err());
+        assert!(read_below(&inside, "plain", 3, None).is_err());
     }
 
     #[test]

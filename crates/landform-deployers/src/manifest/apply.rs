@@ -18,7 +18,7 @@ use super::change::{self, Item};
 use super::cluster::Cluster;
 use super::configuration::{Configuration, Policy, Strategy};
 use super::inventory::{Entry, Inventory};
-use super::object::Rank;
+use super::object::{ObjectName, Rank};
 use super::ownership::{ANNOTATION_ADOPT, Verdict, standing, verdict};
 use super::plan::{self, Wanted};
 use super::readiness;
@@ -64,7 +64,7 @@ pub(super) async fn apply(
     let mut inventory = Inventory::read(job.remembered().await.as_ref());
     stay_at_target(cluster, &mut inventory)?;
     let wanted = plan::plan(cluster, &configuration.manifests, item).await?;
-    may_write(cluster, &wanted).await?;
+    require_rights(cluster, configuration, &wanted).await?;
     let judged = judge(cluster, &wanted, &inventory).await?;
     refuse_foreign(cluster, &judged)?;
     let orphans = note(&mut inventory, &judged);
@@ -83,7 +83,11 @@ pub(super) async fn apply(
 
 /// In Landform itself the item's actor must have the rights to all objects: what is missing is told at once, and
 /// nothing is written (C6).
-async fn may_write(cluster: &Cluster<'_>, wanted: &[Wanted]) -> Result<(), DeployError> {
+async fn require_rights(
+    cluster: &Cluster<'_>,
+    configuration: &Configuration,
+    wanted: &[Wanted],
+) -> Result<(), DeployError> {
     if !cluster.here || cluster.job.acts_freely() {
         return Ok(());
     }
@@ -103,7 +107,37 @@ async fn may_write(cluster: &Cluster<'_>, wanted: &[Wanted]) -> Result<(), Deplo
                 Right::new(verb, &resource.group, &resource.plural, namespace, name)
             })
         });
-    cluster.job.require(rights.collect::<Vec<_>>()).await
+    let mut rights: Vec<_> = rights.collect();
+    let checks = configuration.readiness.custom.iter();
+    let exports = configuration.exports.iter();
+    let read = checks.clone().flat_map(|check| &check.objects);
+    for object in read.chain(exports.filter_map(|export| export.from.as_ref())) {
+        rights.extend(rights_to_read(cluster, object).await?);
+    }
+    for selector in checks.filter_map(|check| check.labels.as_ref()) {
+        if let Some(place) = cluster.place(&selector.api_version, &selector.kind).await? {
+            let (group, plural) = (&place.resource.group, &place.resource.plural);
+            let verbs = ["list", "watch"].into_iter();
+            rights.extend(verbs.map(|verb| Right::new(verb, group, plural, "", "")));
+        }
+    }
+    cluster.job.require(rights).await
+}
+
+/// The rights to wait for an object; none for a kind that isn't served.
+async fn rights_to_read(
+    cluster: &Cluster<'_>,
+    object: &ObjectName,
+) -> Result<Vec<Right>, DeployError> {
+    let Some(place) = cluster.place(&object.api_version, &object.kind).await? else {
+        return Ok(Vec::new());
+    };
+    let namespace = object.namespace.as_deref().unwrap_or(&cluster.namespace);
+    let namespace = if place.namespaced { namespace } else { "" };
+    let (group, plural) = (&place.resource.group, &place.resource.plural);
+    let verbs = ["get", "list", "watch"].into_iter();
+    let rights = verbs.map(|verb| Right::new(verb, group, plural, namespace, &object.name));
+    Ok(rights.collect())
 }
 
 /// An item can't move: nobody would remove what is at the former target.

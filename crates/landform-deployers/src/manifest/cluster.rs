@@ -126,12 +126,16 @@ impl<'a> Cluster<'a> {
     }
 
     pub(super) fn api(&self, place: &Place, namespace: Option<&str>) -> Api<DynamicObject> {
-        match namespace {
-            Some(namespace) => {
-                Api::namespaced_with(self.client.clone(), namespace, &place.resource)
-            }
-            None => Api::all_with(self.client.clone(), &place.resource),
-        }
+        api(self.client.clone(), place, namespace)
+    }
+
+    /// Whether the item may delete an object of Landform itself without a right of its writer's: the server noted that it was made
+    /// for this item. With definitions and namespaces go objects of others, so they must have been made with all rights.
+    pub(super) fn is_made_here(&self, object: &ObjectName, seen: &DynamicObject) -> bool {
+        let takes_others =
+            ["Namespace", "CustomResourceDefinition"].contains(&object.kind.as_str());
+        let maker = self.job.maker_of(seen);
+        maker.is_some_and(|maker| maker.writer.is_none() || !takes_others)
     }
 
     pub(super) async fn get(
@@ -206,7 +210,11 @@ impl<'a> Cluster<'a> {
         object: &ObjectName,
         seen: &DynamicObject,
     ) -> Result<Deletion, DeployError> {
-        let api = self.api(place, object.namespace.as_deref());
+        let client = match self.here && !self.is_made_here(object, seen) {
+            true => self.job.client()?,
+            false => self.client.clone(),
+        };
+        let api = api(client, place, object.namespace.as_deref());
         let params = DeleteParams::background().preconditions(Preconditions {
             uid: seen.metadata.uid.clone(),
             resource_version: seen.metadata.resource_version.clone(),
@@ -256,5 +264,12 @@ impl<'a> Cluster<'a> {
             REQUEST_TIMEOUT.as_secs()
         );
         DeployError::transient("Request", "Unreachable", message)
+    }
+}
+
+fn api(client: Client, place: &Place, namespace: Option<&str>) -> Api<DynamicObject> {
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client, namespace, &place.resource),
+        None => Api::all_with(client, &place.resource),
     }
 }

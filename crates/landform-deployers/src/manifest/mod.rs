@@ -159,6 +159,9 @@ async fn remove(job: &Job<'_>, shared: Shared<'_>) -> Result<(), DeployError> {
     })?;
     let cluster = Cluster::new(job, connection, shared);
     let timeout = Configuration::delete_timeout_of(job.spec.config.as_ref());
+    if cluster.here {
+        removal::may_remove(&cluster, &inventory.entries).await?;
+    }
     removal::remove_all(&cluster, &inventory.entries, timeout).await
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use kube::core::DynamicObject;
 use landform_api::landscaper::ErrorCode;
+use landform_api::landscaper::keys::DELETE_WITHOUT_UNINSTALL;
+use landform_engine::Right;
 
 use super::cluster::{Cluster, Deletion, Place};
 use super::inventory::Entry;
@@ -25,6 +27,38 @@ pub(super) async fn remove_all(
         remove(cluster, entry, timeout).await?;
     }
     Ok(())
+}
+
+/// Makes sure that the item's writer may delete what the item has only taken over, or what takes others' objects along (C6).
+pub(super) async fn may_remove(
+    cluster: &Cluster<'_>,
+    entries: &[Entry],
+) -> Result<(), DeployError> {
+    let mut rights = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.policy.deletes()) {
+        let object = &entry.object;
+        let Some(place) = cluster.place(&object.api_version, &object.kind).await? else {
+            continue;
+        };
+        let Some(live) = cluster.get(&place, object).await? else {
+            continue;
+        };
+        if is_to_go(&live, entry, cluster) && !cluster.is_made_here(object, &live) {
+            let namespace = object.namespace.as_deref().unwrap_or_default();
+            let (group, plural) = (&place.resource.group, &place.resource.plural);
+            rights.push(Right::new("delete", group, plural, namespace, &object.name));
+        }
+    }
+    let (namespace, name) = cluster.job.name();
+    cluster.job.require(rights).await.map_err(|denied| {
+        let message = format!(
+            "{}; or let the item go and leave what it deployed: kubectl annotate deployitem {name} -n {namespace} \
+             {DELETE_WITHOUT_UNINSTALL}=true",
+            denied.message
+        );
+        // A removal is tried again, so that it goes on when the rights are there.
+        DeployError::transient("Delete", &denied.reason, message)
+    })
 }
 
 async fn remove(

@@ -59,7 +59,7 @@ pub(super) struct Connection {
 }
 
 /// Connects to the item's target, to take away what was deployed. In Landform itself that needs no right of the writer's,
-/// who may have lost it or gone: what goes carries the item's mark, which needs the right to write it.
+/// who may have lost it or gone, as far as the item has made the objects itself.
 pub(super) async fn connect_to_remove(job: &Job<'_>) -> Result<Connection, DeployError> {
     let connection = connect(job).await?;
     Ok(match connection.here {
@@ -77,7 +77,7 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
     let here = job.spec.config.as_ref().map(|config| &config["thisServer"]);
     if job.spec.target.is_none() && here == Some(&Value::Bool(true)) {
         return Ok(Connection {
-            client: job.client()?,
+            client: job.making_client()?,
             here: true,
             target: THIS_SERVER.to_owned(),
             namespace: namespace.to_owned(),
@@ -93,7 +93,7 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
     };
     match target.spec.kind.as_str() {
         THIS_SERVER => Ok(Connection {
-            client: job.client()?,
+            client: job.making_client()?,
             here: true,
             target: target.name.clone(),
             namespace: namespace.to_owned(),

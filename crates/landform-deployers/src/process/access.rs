@@ -79,6 +79,13 @@ impl Access {
         item.join(DIRECTORY).join(name)
     }
 
+    /// The right to its tokens.
+    pub(super) fn right(&self) -> Right {
+        let resource = "serviceaccounts/token";
+        let (namespace, name) = (&self.namespace, &self.service_account);
+        Right::new("create", "", resource, namespace, name)
+    }
+
     /// What `KUBECONFIG` is set to.
     pub(crate) fn kubeconfig(&self, item: &Path) -> PathBuf {
         self.directory(item).join("kubeconfig")
@@ -150,14 +157,7 @@ pub(super) async fn ensure(
     let times = match known {
         Some(times) => times,
         None => {
-            let right = Right::new(
-                "create",
-                "",
-                "serviceaccounts/token",
-                &access.namespace,
-                &access.service_account,
-            );
-            job.require([right]).await?;
+            job.require([access.right()]).await?;
             let (token, expires) = job.or_cancelled(issue(job.client()?, access)).await??;
             let times = Times {
                 issued: now,

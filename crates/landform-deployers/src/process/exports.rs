@@ -1,6 +1,6 @@
 //! What a process exports once it is ready.
 
-use std::path::Path;
+use std::io;
 
 use landform_api::jsonpath::JsonPath;
 use landform_yaml::Budget;
@@ -10,7 +10,7 @@ use super::config::{Configuration, Export};
 use super::record::Item;
 use crate::DeployError;
 use crate::foresee::{Foreseen, Foresight};
-use crate::local::read_below;
+use crate::local::{other_user, read_below};
 
 /// A file may be so long.
 const FILE_BYTES: u64 = 1 << 20;
@@ -24,11 +24,15 @@ pub(crate) fn collect(
     configuration: &Configuration,
     answer: Option<&Value>,
 ) -> Result<Map<String, Value>, String> {
+    let user = other_user(configuration.launch.user.as_deref()).map_err(|error| error.message)?;
     let mut exports = Map::new();
     for (name, export) in &configuration.exports {
         let value = match export {
             Export::Static(value) => Ok(value.0.clone()),
-            Export::File { path, select } => from_file(&item.work(), path, select.as_ref()),
+            Export::File { path, select } => {
+                let text = read_below(&item.work(), path, FILE_BYTES, user.as_ref());
+                from_file(text, select.as_ref())
+            }
             Export::Probe { select } => answer
                 .ok_or_else(|| "the readiness probe did not answer with JSON".to_owned())
                 .and_then(|answer| one(select, answer)),
@@ -40,9 +44,8 @@ pub(crate) fn collect(
 }
 
 /// The text of a file without the line's end, or something in a file of JSON or YAML.
-fn from_file(directory: &Path, path: &str, select: Option<&JsonPath>) -> Result<Value, String> {
-    let text = read_below(directory, path, FILE_BYTES)
-        .map_err(|error| format!("the file can't be read: {error}"))?;
+fn from_file(text: io::Result<String>, select: Option<&JsonPath>) -> Result<Value, String> {
+    let text = text.map_err(|error| format!("the file can't be read: {error}"))?;
     let Some(select) = select else {
         return Ok(Value::String(
             text.trim_end_matches(['\r', '\n']).to_owned(),

@@ -1,6 +1,6 @@
 //! Starts a process so that it outlives Landform, and is found again.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::config::{Configuration, Launch};
 use super::record::{Instance, Item};
 use crate::DeployError;
 use crate::local::{
-    Identity, MARK, StartLock, environment_of, let_in, other_user, own_directory,
+    Identity, MARK, StartLock, Tree, environment_of, let_in, other_user, own_directory,
     private_directory, write_all,
 };
 
@@ -141,13 +141,15 @@ fn working_directory(item: &Item, launch: &Launch) -> PathBuf {
 /// Writes the files of the process, and removes those of its predecessor that it doesn't have.
 fn prepare(item: &Item, launch: &Launch) -> Result<(), DeployError> {
     let files = |error: io::Error| not_started("NotWritten", "config.files", &error);
-    if launch
-        .working_directory
-        .as_ref()
-        .is_some_and(|path| !path.starts_with('/'))
-    {
-        private_directory(&working_directory(item, launch)).map_err(files)?;
+    let user = other_user(launch.user.as_deref())?;
+    let prepared = |error: io::Error| not_started("NotPrepared", "config.user", &error);
+    private_directory(&item.work()).map_err(files)?;
+    // First, because what Landform writes there belongs to the user, too.
+    if let Some(user) = &user {
+        own_directory(user, &item.work().join(USER_DIRECTORY)).map_err(prepared)?;
     }
+    let tree = Tree::open(&item.work()).map_err(files)?;
+    make_working_directory(&tree, launch)?;
     let record = item.record();
     let kept: Vec<String> = launch.files.keys().cloned().collect();
     // Noted before they are written, so that each file that was written is noted.
@@ -161,22 +163,31 @@ fn prepare(item: &Item, launch: &Launch) -> Result<(), DeployError> {
     };
     item.change(|record| record.files = all().into_iter().collect())?;
     write_all(&item.work(), &launch.files).map_err(files)?;
-    if let Some(user) = other_user(launch.user.as_deref())? {
-        let work = item.work();
-        private_directory(&work).map_err(files)?;
-        let prepared = let_in(&user, &item.directory, &[&work])
-            .and_then(|()| own_directory(&user, &work.join(USER_DIRECTORY)));
-        prepared.map_err(|error| not_started("NotPrepared", "config.user", &error))?;
+    if let Some(user) = &user {
+        let_in(user, &item.directory, &[&item.work()]).map_err(prepared)?;
     }
     for path in record
         .files
         .iter()
         .filter(|path| !launch.files.contains_key(*path))
     {
-        // One that is gone is fine, one that became a directory is the process's own.
-        let _ = fs::remove_file(item.work().join(path));
+        // What can't be removed is behind a link, and so is not what was written.
+        let _ = tree.remove(path.as_ref());
     }
     item.change(|record| record.files = kept)
+}
+
+/// Makes the working directory, unless it is outside of the item's.
+fn make_working_directory(tree: &Tree, launch: &Launch) -> Result<(), DeployError> {
+    let inside = launch.working_directory.as_ref();
+    let Some(path) = inside.filter(|path| !path.starts_with('/')) else {
+        return Ok(());
+    };
+    match tree.make_directory(path.as_ref()) {
+        // Behind a link nothing is made; the process goes there with its own rights.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(()),
+        made => made.map_err(|error| not_started("NotWritten", "config.workingDirectory", &error)),
+    }
 }
 
 fn open_log(item: &Item) -> io::Result<File> {
@@ -191,9 +202,9 @@ fn open_log(item: &Item) -> io::Result<File> {
 fn not_started(reason: &str, what: &str, error: &io::Error) -> DeployError {
     let message = format!("{what}: {error}");
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
-            DeployError::configuration(reason, message)
-        }
+        io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::NotADirectory => DeployError::configuration(reason, message),
         _ => DeployError::transient("Start", reason, message),
     }
 }

@@ -38,7 +38,7 @@ use tokio::sync::mpsc;
 use crate::local::{let_in, may_run, other_user, right_to_run};
 use crate::{DeployError, Deployed, Deployer, Job, Kept};
 pub use access::ApiAddress;
-use access::Renew;
+use access::{Access, Renew};
 use config::Configuration;
 pub(crate) use exports::foresee;
 use record::Item;
@@ -172,7 +172,9 @@ impl Deployer for ProcessDeployer {
     fn deploy<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Deployed, DeployError>> {
         Box::pin(async move {
             let configuration = Self::configuration(job)?;
-            may_run(job, configuration.launch.user.as_deref()).await?;
+            let token = configuration.launch.access.as_ref().map(Access::right);
+            let run = right_to_run(job, configuration.launch.user.as_deref());
+            job.require(token.into_iter().chain([run])).await?;
             let slot = self.slot(job.uid())?;
             slot.permit.set(later(job, &configuration));
             if job.status.provider_status.is_none() {

@@ -45,7 +45,9 @@ impl World {
 
     fn engine(client: &Client, items: DeployItems) -> Engine {
         let wake = items.wake();
-        let engine = Engine::builder(client.clone()).reconciler(items);
+        let engine = Engine::builder(client.clone())
+            .writers_noted()
+            .reconciler(items);
         let engine = engine.start().unwrap();
         wake.connect(&engine);
         engine

@@ -9,6 +9,8 @@
 mod access;
 mod contract;
 mod harness;
+mod links;
 mod local;
 mod manifest;
 mod shop;
+mod tenant;

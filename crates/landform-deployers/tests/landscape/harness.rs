@@ -289,6 +289,7 @@ fn start(client: &Client, items: DeployItems, activity: Arc<Notify>) -> Engine {
     let (installations, executions) = landscape::reconcilers(Blueprints::new(None));
     let wake = items.wake();
     let engine = Engine::builder(client.clone())
+        .writers_noted()
         .reconciler(installations)
         .reconciler(executions)
         .reconciler(items)

@@ -44,6 +44,7 @@ mod tenant;
 mod tenant_advice;
 mod tenant_deletion;
 mod tenant_parts;
+mod tenant_takeover;
 mod up;
 mod verbs_apply;
 mod verbs_read;

@@ -24,6 +24,7 @@ rules:
 - apiGroups: [landscaper.gardener.cloud, catalog.landform.dev, landform.dev, example.com]
   resources: ['*']
   verbs: [get, list, watch, create, update, patch, delete]
+- {apiGroups: [landform.dev], resources: [projectdirectories], verbs: [use], resourceNames: [files]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -172,6 +173,17 @@ fn ways(proof: &str) -> Vec<Way> {
         "metadata": {"name": "direct", "namespace": "team"},
         "spec": {"deployItems": [{"name": "i", "type": "landform.dev/command", "config": program("execution")}]},
     });
+    let mut with_access = program("access");
+    with_access["access"] = json!({"serviceAccount": "strong"});
+    let mut looks = manifest(&[]);
+    looks["exports"] = json!({"exports": [{
+        "key": "x", "jsonPath": ".data",
+        "fromResource": {"apiVersion": "v1", "kind": "Secret", "name": "elsewhere", "namespace": "kube-system"},
+    }]});
+    looks["readinessChecks"] = json!({"custom": [{
+        "name": "c", "labelSelector": {"apiVersion": "v1", "kind": "ConfigMap", "matchLabels": {"a": "b"}},
+        "requirements": [{"jsonPath": ".data", "operator": "exists"}],
+    }]});
     const PROGRAMS: &[&str] = &["run processes.landform.dev", "in the namespace team"];
     const BINDINGS: &[&str] =
         &["create clusterrolebindings.rbac.authorization.k8s.io in the whole cluster"];
@@ -357,7 +369,7 @@ fn ways(proof: &str) -> Vec<Way> {
                 "spec": {"configMap": {"name": "kube-root-ca.crt", "namespace": "kube-system"}},
             })],
             told_by: "catalog/theirs",
-            missing: &["jane", "cannot get resource", "configmaps"],
+            missing: &["jane", "get configmaps"],
         },
         Way {
             name: "a project",
@@ -367,6 +379,32 @@ fn ways(proof: &str) -> Vec<Way> {
             })],
             told_by: "project/files",
             missing: &["jane", "cannot", "configmaps"],
+        },
+        Way {
+            name: "a project of a directory that she may not use",
+            objects: vec![json!({
+                "apiVersion": "landform.dev/v1alpha1", "kind": "Project",
+                "metadata": {"name": "others"}, "spec": {"directory": "others"},
+            })],
+            told_by: "project/others",
+            missing: &["use projectdirectories.landform.dev", "others"],
+        },
+        Way {
+            name: "a process with access, all that is missing at once",
+            objects: vec![item("access", "landform.dev/process", &with_access)],
+            told_by: "deployitem/access",
+            missing: &["run processes.landform.dev", "create serviceaccounts/token"],
+        },
+        Way {
+            name: "exports and checks of objects, all that is missing at once",
+            objects: vec![item("looks", manifests, &looks)],
+            told_by: "deployitem/looks",
+            missing: &[
+                "get secrets",
+                "elsewhere",
+                "in the namespace kube-system",
+                "list configmaps in the whole cluster",
+            ],
         },
     ]
 }

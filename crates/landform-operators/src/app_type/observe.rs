@@ -14,6 +14,7 @@ use semver::Version;
 use serde::Deserialize as _;
 
 use super::offering;
+use crate::entitled::{self, Relative};
 use crate::objects;
 use crate::shared::Shared;
 
@@ -44,7 +45,10 @@ impl World {
         let uid = object.uid().unwrap_or_default();
         let (spec, status) = (&app_type.spec, &app_type.status);
         let client = context.client();
-        let versions = objects::family(&client, &namespace, &spec.package).await?;
+        let family = objects::family_objects(&client, &namespace, &spec.package).await?;
+        let family = family.into_iter().map(Relative::of).collect();
+        // One whose writer may not take the place of others neither runs in it nor is in the way.
+        let versions = entitled::of_family(context, "", family).await?.others;
         let own: Vec<_> = versions
             .iter()
             .map(|found| found.own_version(&uid))

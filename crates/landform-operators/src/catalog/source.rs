@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use landform_api::catalog::CatalogSpec;
 use landform_catalog::{Content, read};
-use landform_engine::{Context, fetch};
+use landform_engine::{Context, Failure, Right, fetch};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -121,9 +121,15 @@ impl Source {
                 reading.await.map_err(|error| error.to_string())?
             }
             Self::ConfigMap { namespace, name } => {
-                let client = context.acting().map_err(|failure| failure.to_string())?;
+                let told = |failure: Failure| failure.to_string();
+                let right = Right::new("get", "", "configmaps", namespace, name);
+                if let Some(denied) = context.missing([right]).await.map_err(told)? {
+                    return Err(denied.to_string());
+                }
+                let client = context.acting().map_err(told)?;
                 let api: Api<ConfigMap> = Api::namespaced(client, namespace);
-                let found = api.get_opt(name).await.map_err(|error| error.to_string())?;
+                let found = api.get_opt(name).await;
+                let found = found.map_err(|error| told(error.into()))?;
                 let found = found.ok_or_else(|| {
                     format!("there is no ConfigMap {name} in namespace {namespace}")
                 })?;

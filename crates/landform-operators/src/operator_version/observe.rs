@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::needs::{self, Needed};
 use super::resources::{self, Found};
+use crate::entitled::{self, Entitled, Relative};
 use crate::facts::{self, VersionFacts, member, operator_version};
 use crate::objects::{self, is_owned_by};
 use crate::shared::Shared;
@@ -51,8 +52,13 @@ impl World {
         let me = member(&object, &version);
         let package = &version.spec.package;
         let client = context.client();
-        let mut others = objects::family(&client, &namespace, package).await?;
-        others.retain(|found| found.member.uid != me.uid);
+        let mut family = objects::family_objects(&client, &namespace, package).await?;
+        // As it is now, and also when the list doesn't have it any more.
+        family.retain(|found| found.uid().as_deref() != Some(&me.uid));
+        family.push(object.clone());
+        let family = family.into_iter().map(Relative::of);
+        let Entitled { others, refusal } =
+            entitled::of_family(context, &me.uid, family.collect()).await?;
         let members: Vec<_> = others.iter().map(|found| found.member.clone()).collect();
 
         let whose = Whose {
@@ -64,6 +70,7 @@ impl World {
             Ok(items) => (items, needs::problem(&version.spec)),
             Err(problem) => (Vec::new(), Some(problem)),
         };
+        let problem = problem.or(refusal);
         let execution_name = strategy::execution_name(&me.name, &me.uid);
         let execution = objects::executions(&client, &namespace);
         let execution = execution.get_opt(&execution_name).await?;

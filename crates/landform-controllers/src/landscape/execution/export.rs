@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use landform_api::landscaper::installation::ObjectReference;
 use landform_api::landscaper::{keys, names};
-use landform_engine::{Context, Failure, Right};
+use landform_engine::Failure;
 use serde_json::{Map, Value, json};
 
 use super::act::parse_export;
@@ -15,10 +15,7 @@ use crate::landscape::objects::{is_owned_by, label_value, owner};
 const KEY: &str = "config";
 
 /// Writes the exports of all items, if they changed, and says where they are.
-pub(super) async fn collect(
-    context: &Context,
-    world: &World,
-) -> Result<Option<ObjectReference>, Failure> {
+pub(super) async fn collect(world: &World) -> Result<Option<ObjectReference>, Failure> {
     let objects = &world.objects;
     let mut all = Map::new();
     for (name, (object, item)) in &world.items {
@@ -26,24 +23,20 @@ pub(super) async fn collect(
             continue;
         };
         let secrets: Api<Secret> = Api::namespaced(objects.client(), objects.namespace());
-        let secret = secrets.get_opt(&reference.name).await?;
-        // A status can be written by others: a Secret that isn't the item's own is read with the writer's rights (C6).
-        let uid = object.metadata.uid.as_deref();
-        let own = |secret: &Secret| is_owned_by(&secret.metadata, uid);
-        if !secret.as_ref().is_some_and(own) {
-            let namespace = objects.namespace();
-            let right = Right::new("get", "", "secrets", namespace, &reference.name);
-            if let Some(denied) = context.missing([right]).await? {
-                return Err(denied.into());
-            }
-        }
-        let Some(secret) = secret else {
+        let Some(secret) = secrets.get_opt(&reference.name).await? else {
             let what = format!(
                 "the export Secret {} of the item {name} doesn't exist",
                 reference.name
             );
             return Err(Failure::Transient(what));
         };
+        // Who writes the status isn't noted, and so has no rights here: only the item's own Secret is read (C6).
+        if !is_owned_by(&secret.metadata, object.metadata.uid.as_deref()) {
+            return Err(Failure::Refused(format!(
+                "the item {name} exports the Secret {}, which isn't its own: its deployer must write a Secret that the item owns",
+                reference.name
+            )));
+        }
         let data = secret.data.unwrap_or_default();
         let value = data.get(KEY).and_then(|bytes| parse_export(&bytes.0));
         let Some(value) = value else {

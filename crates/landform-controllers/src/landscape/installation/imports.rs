@@ -139,11 +139,12 @@ pub(super) struct Importer<'a> {
     pub(super) name: &'a str,
     pub(super) parent: Option<&'a str>,
     pub(super) recorded: &'a InstallationStatus,
-    /// What of the Secrets and ConfigMaps that it names may not be read for it (C6), and why.
+    /// What of the objects that it names may not be read for it (C6), and why.
     pub(super) denied: BTreeMap<(String, String), String>,
 }
 
-/// Which of the Secrets and ConfigMaps that an installation refers to may not be read for it (C6), and why.
+/// Which of the objects that an installation refers to may not be read for it (C6), and why. What an installation exports, or
+/// passes on to those in it, belongs to the landscape and takes no right.
 pub(super) async fn denied(
     context: &Context,
 ) -> Result<BTreeMap<(String, String), String>, Failure> {
@@ -153,10 +154,14 @@ pub(super) async fn denied(
     }
     for found in context.refs() {
         let kind = &found.reference.kind;
-        // Whether it exists is nothing that a writer without the right may learn.
-        if kind.group.is_empty()
-            && let Some(missing) = context.missing(found.right.clone()).await?
-        {
+        // Of Secrets and ConfigMaps, whether they exist is nothing that a user without the right may learn.
+        let of_landscape = match &found.object {
+            None => !kind.group.is_empty(),
+            Some(object) => {
+                !kind.group.is_empty() && owning_installation(&object.metadata).is_some()
+            }
+        };
+        if !of_landscape && let Some(missing) = context.missing(found.right.clone()).await? {
             let key = (kind.kind.clone(), found.reference.name.clone());
             denied.insert(key, missing.to_string());
         }
@@ -181,6 +186,14 @@ impl Importer<'_> {
         found.and_then(|found| found.object.as_deref())
     }
 
+    /// The same, if it may be read for the installation.
+    fn readable(&self, kind: &str, name: &str) -> Option<&DynamicObject> {
+        let denied = self
+            .denied
+            .contains_key(&(kind.to_owned(), name.to_owned()));
+        self.object(kind, name).filter(|_| !denied)
+    }
+
     fn resolve_one(&self, name: &str, place: Place) -> Resolved {
         let mut status = ImportStatus {
             name: name.to_owned(),
@@ -195,7 +208,7 @@ impl Importer<'_> {
             Place::Data { key, object } => {
                 status.kind = "dataObject".into();
                 status.data_ref = key;
-                let found = self.object("DataObject", &object);
+                let found = self.readable("DataObject", &object);
                 let value = found.map(|found| found.data["data"].clone());
                 let generation = found.map(|found| facts::generation(GivenKind::Data, found));
                 let given = Given {
@@ -239,7 +252,7 @@ impl Importer<'_> {
     }
 
     fn target(&self, name: &str, object: String) -> (Import, Option<String>, Option<Value>) {
-        let found = self.object("Target", &object);
+        let found = self.readable("Target", &object);
         let generation = found.map(|found| facts::generation(GivenKind::Target, found));
         let given = Given {
             kind: GivenKind::Target,
@@ -346,6 +359,15 @@ impl Importer<'_> {
         generation: Option<String>,
     ) -> (Import, Option<String>) {
         let object = self.name_of(given.kind.word(), &given.name);
+        let key = (given.kind.word().to_owned(), given.name.clone());
+        if let Some(denied) = self.denied.get(&key) {
+            let present = Present::Unusable(format!("{denied}; then reconcile"));
+            let import = Import {
+                present,
+                ..missing(name, object)
+            };
+            return (import, None);
+        }
         let Some((found, generation)) = found.zip(generation) else {
             return (missing(name, object), None);
         };
