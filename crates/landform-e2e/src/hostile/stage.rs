@@ -172,12 +172,13 @@ impl Stage {
             "/api/v1/namespaces/default/secrets/treasure",
             &format!("{DEFINITIONS}/looses.hostile.example.com"),
             &format!("{DEFINITIONS}/stricts.hostile.example.com"),
+            &format!("{DEFINITIONS}/fulls.hostile.example.com"),
         ] {
             let _ = self.admin.json("DELETE", path, b"");
         }
         // A server that can't do that fails the next row's preparation, which says so.
         let _ = self.until(&namespace, |answer| answer.code == 404);
-        for plural in ["looses", "stricts"] {
+        for plural in ["looses", "stricts", "fulls"] {
             let path = format!("{DEFINITIONS}/{plural}.hostile.example.com");
             let _ = self.until(&path, |answer| answer.code == 404);
         }

@@ -1,13 +1,14 @@
 //! The gate: how many connections there may be, and how long one may do nothing.
 //!
-//! A connection on which no request with credentials has come yet is a *stranger*. When all places are taken, the
-//! oldest stranger goes; one address never holds more than three quarters of the places.
+//! A connection is a *stranger* while no request with credentials has come on it, while all its requests were refused, and
+//! when its user has half of the places already. When all places are taken, the oldest stranger goes; one address never
+//! holds more than three quarters of the places.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(super) struct Gate {
 struct Open {
     count: usize,
     by_address: HashMap<IpAddr, usize>,
+    /// Connections that are no strangers.
+    by_user: HashMap<String, usize>,
     /// By number: the oldest first.
     strangers: BTreeMap<u64, CancellationToken>,
     next: u64,
@@ -46,6 +49,10 @@ pub(super) struct Pass {
     gate: Arc<Gate>,
     number: u64,
     address: IpAddr,
+    /// Whose connection it is, when it is no stranger.
+    user: Mutex<Option<String>>,
+    /// Whether a request of a known user was not refused.
+    welcome: AtomicBool,
     /// Cancelled when the connection must make room.
     pub(super) leave: CancellationToken,
 }
@@ -86,21 +93,65 @@ impl Gate {
             gate: self.clone(),
             number,
             address,
+            user: Mutex::default(),
+            welcome: AtomicBool::new(false),
             leave,
         })
     }
 }
 
 impl Pass {
-    /// A request with credentials has come: the connection is no stranger any more.
-    pub(super) fn is_known(&self) {
-        self.gate.open.lock().strangers.remove(&self.number);
+    /// A request with credentials has come: the connection is no stranger any more, unless its user has many others.
+    pub(super) fn is_known(&self, user: &str) {
+        let mut known_as = self.user.lock();
+        if known_as.is_some() {
+            return;
+        }
+        let mut open = self.gate.open.lock();
+        let held = open.by_user.get(user).copied().unwrap_or(0);
+        if held < self.gate.places.div_ceil(2) {
+            open.by_user.insert(user.to_owned(), held + 1);
+            open.strangers.remove(&self.number);
+            *known_as = Some(user.to_owned());
+        }
+    }
+
+    /// A request was answered. Where all were refused, the connection is a stranger again.
+    pub(super) fn answered(&self, status: http::StatusCode) {
+        // Everybody may read health checks: that says nothing about whom the connection belongs to.
+        if !matches!(status.as_u16(), 401 | 403) && self.user.lock().is_some() {
+            self.welcome.store(true, Ordering::Release);
+        }
+        if self.welcome.load(Ordering::Acquire) {
+            return;
+        }
+        if let Some(user) = self.user.lock().take() {
+            let mut open = self.gate.open.lock();
+            open.forget(&user);
+            open.strangers.insert(self.number, self.leave.clone());
+        }
+    }
+}
+
+impl Open {
+    /// One connection less of a user's.
+    fn forget(&mut self, user: &str) {
+        if let Some(count) = self.by_user.get_mut(user) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_user.remove(user);
+            }
+        }
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
+        let user = self.user.lock().take();
         let mut open = self.gate.open.lock();
+        if let Some(user) = user {
+            open.forget(&user);
+        }
         open.count -= 1;
         open.strangers.remove(&self.number);
         if let Some(count) = open.by_address.get_mut(&self.address) {
@@ -225,14 +276,19 @@ mod tests {
     fn the_oldest_stranger_makes_room() {
         let gate = Gate::with_places(4);
         let known = gate.admit(HERE).unwrap();
-        known.is_known();
+        known.is_known("a");
         let strangers: Vec<_> = (0..3).map(|_| gate.admit(THERE).unwrap()).collect();
         let newcomer = gate.admit(HERE).unwrap();
         assert!(strangers[0].leave.is_cancelled());
         assert!(!strangers[1].leave.is_cancelled());
         assert!(!known.leave.is_cancelled());
-        for pass in strangers.iter().skip(1).chain([&newcomer]) {
-            pass.is_known();
+        for (pass, user) in strangers
+            .iter()
+            .skip(1)
+            .chain([&newcomer])
+            .zip(["b", "c", "d"])
+        {
+            pass.is_known(user);
         }
         assert!(gate.admit(HERE).is_none(), "nobody can be sent away");
         drop(newcomer);
@@ -244,11 +300,48 @@ mod tests {
     fn one_address_leaves_a_quarter_to_others() {
         let gate = Gate::with_places(4);
         let passes: Vec<_> = (0..3).map(|_| gate.admit(HERE).unwrap()).collect();
-        for pass in &passes {
-            pass.is_known();
+        for (pass, user) in passes.iter().zip(["a", "b", "c"]) {
+            pass.is_known(user);
         }
         assert!(gate.admit(HERE).is_none());
         assert!(gate.admit(THERE).is_some());
+    }
+
+    #[test]
+    fn who_was_only_refused_makes_room() {
+        let gate = Gate::with_places(4);
+        let passes: Vec<_> = (0..2).map(|_| gate.admit(HERE).unwrap()).collect();
+        let [refused, welcome] = &passes[..] else {
+            unreachable!("two were let in");
+        };
+        for pass in &passes {
+            pass.is_known("a");
+        }
+        welcome.answered(http::StatusCode::NOT_FOUND);
+        for pass in &passes {
+            pass.answered(http::StatusCode::FORBIDDEN);
+        }
+        let others: Vec<_> = (0..3).map(|_| gate.admit(THERE).unwrap()).collect();
+        assert!(refused.leave.is_cancelled());
+        assert!(!welcome.leave.is_cancelled());
+        drop((others, passes));
+        assert!(gate.open.lock().by_user.is_empty());
+    }
+
+    #[test]
+    fn connections_of_one_user_beyond_half_make_room() {
+        let gate = Gate::with_places(4);
+        let passes: Vec<_> = (0..3).map(|_| gate.admit(HERE).unwrap()).collect();
+        for pass in &passes {
+            pass.is_known("a");
+            pass.answered(http::StatusCode::OK);
+        }
+        let _newcomer = gate.admit(HERE).unwrap();
+        let left: Vec<bool> = passes
+            .iter()
+            .map(|pass| pass.leave.is_cancelled())
+            .collect();
+        assert_eq!(left, [false, false, true]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -137,7 +137,7 @@ async fn connection(
         request.extensions_mut().insert(peer);
         async move {
             if let Some(identity) = identify(&server, &request, certified.as_deref()).await {
-                pass.is_known();
+                pass.is_known(&identity.user);
                 request.extensions_mut().insert(identity);
             }
             // HTTP/2 can end a single request without its connection.
@@ -146,6 +146,7 @@ async fn connection(
             } else {
                 server.answer(request.map(Drained::new)).await
             };
+            pass.answered(answer.status());
             Ok::<_, std::convert::Infallible>(answer.map(|body| Counted::new(body, under_way)))
         }
     });

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::connections::fill;
 use super::{Attack, PLAIN, Seen};
 use crate::hostile::Outcome;
@@ -44,6 +46,19 @@ pub(super) fn table() -> Vec<Attack> {
             prepare: fill,
             run: closed_windows,
             answers: &[0],
+            ..PLAIN
+        },
+        Attack {
+            name: "answers that are never read",
+            sends: "HTTP/2: 2,800 reads of one object of 1 MB on 14 connections that take no byte of a body",
+            prepare: |stage| {
+                let object =
+                    json!({"metadata": {"name": "one"}, "data": {"a": "x".repeat(1_040_000)}});
+                stage.made(&format!("{CORE}/configmaps"), &object).map(drop)
+            },
+            run: unread_answers,
+            answers: &[0],
+            memory_mib: 320,
             ..PLAIN
         },
         Attack {
@@ -171,6 +186,27 @@ fn closed_windows(stage: &Stage, seen: &mut Seen) -> Outcome {
                     1 => format!("{path}?watch=true"),
                     _ => format!("{path}?limit=100"),
                 };
+                frames.request("GET", &path, Head::Whole);
+            }
+            frames.send()?;
+            Ok(frames)
+        });
+        match begun {
+            Ok(frames) => open.push(frames),
+            Err(error) => seen.answer(&Err(error)),
+        }
+    }
+    std::thread::sleep(HOLD);
+    Ok(())
+}
+
+fn unread_answers(stage: &Stage, seen: &mut Seen) -> Outcome {
+    understood(stage, seen);
+    let path = format!("{CORE}/configmaps/one");
+    let mut open = Vec::new();
+    for _ in 0..stage.count(14, 4) {
+        let begun = Frames::open(&stage.tenant, 0).and_then(|mut frames| {
+            for _ in 0..200 {
                 frames.request("GET", &path, Head::Whole);
             }
             frames.send()?;

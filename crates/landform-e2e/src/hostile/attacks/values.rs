@@ -5,10 +5,13 @@ use serde_json::{Map, Value, json};
 use super::{Attack, PLAIN, Seen};
 use crate::hostile::Outcome;
 use crate::hostile::stage::{CORE, LOOSE, STRICT, Stage};
-use crate::hostile::wire::Access;
+use crate::hostile::wire::{Access, Request};
 
 /// A list as a table, as kubectl asks for it.
 const TABLE: [(&str, &str); 1] = [("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")];
+
+/// The objects of the kind with many defaults.
+const FULLS: &str = "/apis/hostile.example.com/v1/namespaces/hostile-suite/fulls";
 
 pub(super) fn table() -> Vec<Attack> {
     vec![
@@ -75,7 +78,91 @@ pub(super) fn table() -> Vec<Attack> {
             answers: &[200, 400, 413, 422, 429],
             ..PLAIN
         },
+        Attack {
+            name: "defaults that multiply",
+            sends: "lists of 200,000 empty objects of a kind whose schema has 1,000 defaults for each",
+            prepare: defaulting_kind,
+            run: many_defaults,
+            answers: &[413, 422, 429],
+            memory_mib: 512,
+            ..PLAIN
+        },
+        Attack {
+            name: "tables of large objects",
+            sends: "tables and selections of 12 objects with 120,000 keys each, 20 at once",
+            prepare: |stage| {
+                let data: Map<String, Value> = (0..stage.count(120_000, 40_000))
+                    .map(|number| (format!("k{number}"), json!("")))
+                    .collect();
+                for number in 0..12 {
+                    let object =
+                        json!({"metadata": {"name": format!("wide-{number}")}, "data": data});
+                    stage.made(&format!("{CORE}/configmaps"), &object)?;
+                }
+                Ok(())
+            },
+            run: large_tables,
+            answers: &[200, 413, 429, 504],
+            memory_mib: 512,
+            ..PLAIN
+        },
     ]
+}
+
+/// A kind with many defaults; it goes with the others of its group.
+fn defaulting_kind(stage: &Stage) -> Outcome {
+    let fields: Map<String, Value> = (0..1_000)
+        .map(|number| {
+            (
+                format!("field{number}"),
+                json!({"type": "string", "default": "value"}),
+            )
+        })
+        .collect();
+    let items = json!({"type": "object", "properties": fields});
+    let spec = json!({"type": "object", "properties": {"list": {"type": "array", "items": items}}});
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "fulls.hostile.example.com"},
+        "spec": {
+            "group": "hostile.example.com", "scope": "Namespaced",
+            "names": {"plural": "fulls", "singular": "full", "kind": "Full", "listKind": "FullList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+        },
+    });
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    stage.made(path, &definition)?;
+    stage.until(FULLS, |answer| answer.code == 200)
+}
+
+fn many_defaults(stage: &Stage, seen: &mut Seen) -> Outcome {
+    let list = vec![json!({}); stage.count(200_000, 50_000)];
+    let body = json!({
+        "apiVersion": "hostile.example.com/v1", "kind": "Full", "metadata": {"name": "a"}, "spec": {"list": list},
+    });
+    let body = body.to_string();
+    seen.together(stage.count(4, 2), |_, seen| {
+        for query in ["", "?dryRun=All"] {
+            let path = format!("{FULLS}{query}");
+            seen.answer(&stage.admin.json("POST", &path, body.as_bytes()));
+        }
+    });
+    Ok(())
+}
+
+fn large_tables(stage: &Stage, seen: &mut Seen) -> Outcome {
+    seen.together(stage.count(20, 6), |thread, seen| {
+        let query = ["", "?labelSelector=a%3Db", "?limit=3"][thread % 3];
+        let answer = stage.tenant.send(&Request {
+            method: "GET",
+            path: &format!("{CORE}/configmaps{query}"),
+            headers: &TABLE,
+            body: b"",
+        });
+        seen.answer(&answer);
+    });
+    Ok(())
 }
 
 fn duplicate_keys(stage: &Stage, seen: &mut Seen) -> Outcome {
