@@ -229,6 +229,9 @@ pub struct InstallationStatus {
     /// The generation that was found to have failed, or that somebody aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_generation: Option<i64>,
+    /// A hash of the imports' generations when it failed or was aborted.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub ended_imports: String,
     /// Whether an update by force was begun and has not come to its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub force_begun: bool,

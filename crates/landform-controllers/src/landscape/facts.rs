@@ -1,21 +1,23 @@
 //! What is remembered of an installation: enough to know whom it concerns and where it stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
 use landform_api::landscaper::installation::{
-    ImportStatus, InstallationExports, InstallationImports, ObjectReference,
+    ImportStatus, InstallationExports, InstallationImports, NamedReference, ObjectReference,
 };
+use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{
-    self, DeployItem, Execution, InstallationPhase, LastError, Operation, keys, names,
+    self, DeployItem, Execution, InstallationPhase, LastError, Operation, WaitingOn, keys, names,
 };
 use landform_decide::Standing;
 use landform_decide::execution::Item;
 use landform_decide::installation::{Child, ChildKind};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::content;
 
@@ -55,16 +57,30 @@ pub(super) enum TargetList {
     OfParent(String),
 }
 
+/// Where one import comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// From these objects of the installation's context.
+    Objects(Vec<Given>),
+    /// From the list of targets that the parent imports under this name.
+    ListOfParent(String),
+}
+
+/// The generations of imports, by name; a list has one for each of its targets, and what doesn't exist an empty one.
+/// Imports from Secrets and ConfigMaps have none.
+pub(super) type Generations = BTreeMap<String, Vec<String>>;
+
 /// An installation at a glance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// As its parent sees it.
-    pub(super) child: Child,
+    pub(super) name: String,
     pub(super) parent: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
     /// Whether it failed, or was aborted, as it is now.
     pub(super) ended: bool,
+    /// The imports' generations at that time, as a hash.
+    pub(super) ended_imports: String,
     pub(super) operation: Option<Operation>,
     pub(super) marked: bool,
     /// Whether an update has ever succeeded.
@@ -77,6 +93,18 @@ pub(super) struct Facts {
     pub(super) lists: BTreeMap<String, TargetList>,
     /// The generations of its siblings that it has imported.
     pub(super) taken: BTreeMap<String, String>,
+    /// Where its imports come from, by name; not those from Secrets and ConfigMaps.
+    pub(super) sources: BTreeMap<String, Source>,
+    /// The imports' generations at the last update.
+    pub(super) recorded: Generations,
+    /// What it has exported.
+    pub(super) exported: BTreeSet<Given>,
+    /// What it says that it waits for.
+    pub(super) waiting_on: Vec<ObjectName>,
+    /// Whether it knows that what it deployed is to stay (I36).
+    pub(super) bare: bool,
+    /// The last thing that went wrong with it.
+    pub(super) error: Option<String>,
 }
 
 impl Facts {
@@ -115,10 +143,21 @@ impl Facts {
             Some((source.name.clone(), import.config_generation.clone()))
         });
         Self {
-            child: child(ChildKind::Installation, object),
+            name: object.name_any(),
             phase: status.phase,
             up_to_date: status.observed_generation == object.metadata.generation,
             ended: status.ended_generation == object.metadata.generation,
+            ended_imports: status.ended_imports.clone(),
+            sources: sources(&spec.imports, scope.as_deref()),
+            recorded: generations(&status.imports),
+            exported: status.exported_objects.iter().filter_map(given_of).collect(),
+            waiting_on: status
+                .waiting_on
+                .iter()
+                .filter_map(|waiting| waiting.object.clone())
+                .collect(),
+            bare: is_bare(object),
+            error: status.last_error.as_ref().map(|error| error.message.clone()),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
             deployed: status.observed_generation.is_some(),
@@ -131,7 +170,20 @@ impl Facts {
         }
     }
 
-    /// Whether others may import from it.
+    /// Whether its phase is about its present spec and its present imports (I10b). What it has exported must be where
+    /// those look for it that import it: a parent that was renamed has another context.
+    pub(super) fn is_current(&self, present: &Generations) -> bool {
+        let updated = self.up_to_date && self.recorded == *present;
+        let ended = self.ended && self.ended_imports == digest(present);
+        match self.phase {
+            Some(InstallationPhase::Succeeded) => {
+                updated && self.exported.iter().eq(self.exports.keys())
+            }
+            _ => updated || ended,
+        }
+    }
+
+    /// Whether others may import from it, as far as it alone can tell.
     pub(super) fn is_ready(&self) -> bool {
         self.phase == Some(InstallationPhase::Succeeded) && self.up_to_date && !self.is_queued()
     }
@@ -163,6 +215,71 @@ impl Facts {
         failed.hash(&mut hasher);
         hasher.finish()
     }
+}
+
+/// Where imports come from; not those from Secrets and ConfigMaps.
+fn sources(imports: &InstallationImports, scope: Option<&str>) -> BTreeMap<String, Source> {
+    let given = |kind, key: &str| Given {
+        kind,
+        name: names::data_name(scope, key),
+    };
+    let data = imports.data.iter().filter(|import| {
+        let elsewhere = import.secret_ref.is_some() || import.config_map_ref.is_some();
+        !import.data_ref.is_empty() && !elsewhere
+    });
+    let data = data.map(|import| {
+        let source = Source::Objects(vec![given(GivenKind::Data, &import.data_ref)]);
+        (import.name.clone(), source)
+    });
+    let targets = imports.targets.iter().filter_map(|import| {
+        let source = match &import.targets {
+            Some(targets) => {
+                let targets = targets.iter().map(|key| given(GivenKind::Target, key));
+                Source::Objects(targets.collect())
+            }
+            None if !import.target_list_ref.is_empty() => {
+                Source::ListOfParent(import.target_list_ref.clone())
+            }
+            None if import.target.is_empty() => return None,
+            None => Source::Objects(vec![given(GivenKind::Target, &import.target)]),
+        };
+        Some((import.name.clone(), source))
+    });
+    data.chain(targets).collect()
+}
+
+/// The generations that a status has noted.
+pub(super) fn generations(imports: &[ImportStatus]) -> Generations {
+    let all = imports.iter().filter_map(|import| {
+        let generations = if import.target_list.is_empty() {
+            let named = !import.data_ref.is_empty() || !import.target.is_empty();
+            named.then(|| vec![import.config_generation.clone()])?
+        } else {
+            let list = import.target_list.iter();
+            list.map(|target| target.config_generation.clone()).collect()
+        };
+        Some((import.name.clone(), generations))
+    });
+    all.collect()
+}
+
+/// Generations in one word.
+pub(super) fn digest(generations: &Generations) -> String {
+    content::hash(&json!(generations))
+}
+
+pub(super) fn given_of(object: &ObjectName) -> Option<Given> {
+    let kinds = [GivenKind::Data, GivenKind::Target].into_iter();
+    let kind = kinds.into_iter().find(|kind| kind.word() == object.kind)?;
+    Some(Given {
+        kind,
+        name: object.name.clone(),
+    })
+}
+
+fn is_bare(object: &DynamicObject) -> bool {
+    let annotation = object.annotations().get(keys::DELETE_WITHOUT_UNINSTALL);
+    annotation.is_some_and(|value| value == keys::TRUE)
 }
 
 /// The DataObjects and Targets that an installation imports by name.
@@ -207,6 +324,11 @@ pub(super) struct StatusGlance {
     pub(super) phase: Option<InstallationPhase>,
     pub(super) observed_generation: Option<i64>,
     pub(super) ended_generation: Option<i64>,
+    pub(super) ended_imports: String,
+    pub(super) exported_objects: Vec<ObjectName>,
+    pub(super) context_objects: Vec<ObjectName>,
+    pub(super) installation_refs: Vec<NamedReference>,
+    pub(super) waiting_on: Vec<WaitingOn>,
     pub(super) force_begun: bool,
     pub(super) config_generation: String,
     pub(super) imports: Vec<ImportStatus>,
@@ -265,37 +387,23 @@ pub(super) fn content(object: &DynamicObject) -> u64 {
     hasher.finish()
 }
 
-/// A nested installation or an execution, as its parent sees it.
-pub(super) fn child(kind: ChildKind, object: &DynamicObject) -> Child {
+/// An execution, as its installation sees it.
+pub(super) fn execution(object: &DynamicObject) -> Child {
+    let execution = Execution::deserialize(&object.data).unwrap_or_default();
+    let status = execution.status;
     let operation = operation_of(object);
-    let generation = object.metadata.generation;
-    let (phase, up_to_date, error) = match kind {
-        ChildKind::Installation => {
-            let status = read(object).status;
-            // One that failed before an update, or was aborted, has observed nothing, and yet its phase
-            // is about what it is now.
-            let up_to_date =
-                status.observed_generation == generation || status.ended_generation == generation;
-            (status.phase, up_to_date, status.last_error)
-        }
-        ChildKind::Execution => {
-            let execution: Execution = Execution::deserialize(&object.data).unwrap_or_default();
-            let status = execution.status;
-            let phase = status.phase.map(Into::into);
-            let up_to_date = status.observed_generation == generation;
-            (phase, up_to_date, status.last_error)
-        }
-    };
+    let current = status.observed_generation == object.metadata.generation && operation.is_none();
+    let phase = status.phase.map(Into::into);
     Child {
-        kind,
+        kind: ChildKind::Execution,
         name: object.name_any(),
-        standing: Standing {
-            phase,
-            up_to_date: up_to_date && operation.is_none(),
-        },
+        phase,
+        standing: Standing::of(phase, current),
+        because: None,
         marked: object.metadata.deletion_timestamp.is_some(),
+        bare: is_bare(object),
         operation,
-        error: error.map(|error| error.message),
+        error: status.last_error.map(|error| error.message),
     }
 }
 
@@ -317,6 +425,7 @@ pub(super) fn item(object: &DynamicObject) -> Item {
         observed_generation: item.status.observed_generation,
         phase: item.status.phase,
         marked: object.metadata.deletion_timestamp.is_some(),
+        bare: is_bare(object),
         handed_out: object.annotations().contains_key(keys::RECONCILE_TIME),
         operation: operation_of(object),
         stored: None,
@@ -333,4 +442,14 @@ pub(super) fn generation(kind: GivenKind, object: &DynamicObject) -> String {
             format!("{}/{generation}", object.uid().unwrap_or_default())
         }
     }
+}
+
+/// Whether the content of a DataObject or a Target is what an installation has written, as far as it carries a hash.
+pub(super) fn is_intact(kind: GivenKind, object: &DynamicObject) -> bool {
+    let content = match kind {
+        GivenKind::Data => &object.data["data"],
+        GivenKind::Target => &object.data["spec"],
+    };
+    let noted = object.annotations().get(keys::DATA_HASH);
+    noted.is_none_or(|noted| *noted == content::hash(content))
 }

@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::keys;
+use landform_api::landscaper::report::ObjectName;
 use landform_decide::execution::Item;
-use landform_decide::installation::{Child, ChildKind, Dependency};
+use landform_decide::installation::{Child, Dependency};
 use parking_lot::RwLock;
 
-use super::facts::{self, Facts, Given, GivenKind, TargetList};
+use super::facts::{self, Facts, Generations, Given, GivenKind, TargetList};
+use super::family::{self, Family};
 
 /// A namespace and a name in it.
 type Name = (String, String);
@@ -28,8 +30,14 @@ struct Maps {
     items: BTreeMap<Name, BTreeMap<String, Item>>,
     executions_of_items: BTreeMap<Name, String>,
     executions: BTreeMap<Name, Child>,
-    /// The generations of DataObjects and Targets.
-    given: BTreeMap<(String, Given), String>,
+    given: BTreeMap<(String, Given), Seen>,
+}
+
+/// A DataObject or a Target as it was last seen.
+struct Seen {
+    generation: String,
+    /// Whether its content is what an installation has written.
+    intact: bool,
 }
 
 impl Index {
@@ -84,7 +92,7 @@ impl Index {
     }
 
     pub(super) fn execution_seen(&self, object: &DynamicObject) {
-        let child = facts::child(ChildKind::Execution, object);
+        let child = facts::execution(object);
         self.0.write().executions.insert(name_of(object), child);
     }
 
@@ -95,9 +103,12 @@ impl Index {
 
     pub(super) fn given_seen(&self, kind: GivenKind, object: &DynamicObject) {
         let (namespace, name) = name_of(object);
-        let generation = facts::generation(kind, object);
+        let seen = Seen {
+            generation: facts::generation(kind, object),
+            intact: facts::is_intact(kind, object),
+        };
         let key = (namespace, Given { kind, name });
-        self.0.write().given.insert(key, generation);
+        self.0.write().given.insert(key, seen);
     }
 
     pub(super) fn given_gone(&self, kind: GivenKind, namespace: &str, name: &str) {
@@ -110,9 +121,21 @@ impl Index {
 
     /// The generation of a DataObject or a Target, if it exists.
     pub(super) fn generation(&self, namespace: &str, given: &Given) -> Option<String> {
+        self.0.read().generation(namespace, given)
+    }
+
+    /// The first of some objects that an installation has written and that others have deleted or changed (I5b).
+    pub(super) fn drift<'a>(
+        &self,
+        namespace: &str,
+        objects: impl IntoIterator<Item = &'a ObjectName>,
+    ) -> Option<&'a ObjectName> {
         let maps = self.0.read();
-        let key = (namespace.to_owned(), given.clone());
-        maps.given.get(&key).cloned()
+        objects.into_iter().find(|object| {
+            let given = facts::given_of(object);
+            let seen = given.and_then(|given| maps.given.get(&(namespace.to_owned(), given)));
+            seen.is_none_or(|seen| !seen.intact)
+        })
     }
 
     /// The execution of an installation, as it was last seen.
@@ -165,20 +188,27 @@ impl Index {
         installation: &str,
         import: &str,
     ) -> Option<Vec<String>> {
+        self.0.read().target_list(namespace, installation, import)
+    }
+
+    /// Whether the phase of an installation is about its present spec and its present imports (I10b).
+    pub(super) fn is_current(&self, namespace: &str, facts: &Facts) -> bool {
         let maps = self.0.read();
-        let (mut installation, mut import) = (installation.to_owned(), import.to_owned());
-        loop {
-            let facts = maps
-                .installations
-                .get(&(namespace.to_owned(), installation))?;
-            match facts.lists.get(&import)? {
-                TargetList::Names(names) => return Some(names.clone()),
-                TargetList::OfParent(name) => {
-                    import = name.clone();
-                    installation = facts.parent.clone()?;
-                }
-            }
-        }
+        facts.is_current(&maps.present(namespace, facts))
+    }
+
+    /// The nested installations of one, as it sees them. None when one of them is not known.
+    pub(super) fn family(&self, namespace: &str, parent: &str) -> Option<Vec<Child>> {
+        let members = self.children(namespace, parent).into_iter();
+        let members: Option<Vec<_>> = members.map(|name| self.facts(namespace, &name)).collect();
+        let members = members?;
+        let maps = self.0.read();
+        let context = Known {
+            maps: &maps,
+            namespace,
+            parent,
+        };
+        Some(Family::new(&members, parent, &context).children())
     }
 
     /// The deploy items of an execution.
@@ -208,13 +238,15 @@ impl Index {
                 }
                 let name = (namespace.to_owned(), exporter.clone());
                 if let Some(facts) = maps.installations.get(&name) {
-                    if facts.is_ready() {
+                    let current = facts.is_current(&maps.present(namespace, facts));
+                    if facts.is_ready() && current {
                         queue.extend(facts.imports.iter().cloned());
                     }
                     let dependency = Dependency {
                         name: exporter.clone(),
                         phase: facts.phase,
                         up_to_date: facts.up_to_date,
+                        current,
                         queued: facts.is_queued(),
                     };
                     found.insert(exporter.clone(), dependency);
@@ -225,7 +257,74 @@ impl Index {
     }
 }
 
+/// What is known of the objects that nested installations of one parent import.
+struct Known<'a> {
+    maps: &'a Maps,
+    namespace: &'a str,
+    parent: &'a str,
+}
+
+impl family::Context for Known<'_> {
+    fn generation(&self, given: &Given) -> Option<String> {
+        self.maps.generation(self.namespace, given)
+    }
+
+    fn list(&self, import: &str) -> Option<Vec<String>> {
+        self.maps.target_list(self.namespace, self.parent, import)
+    }
+}
+
 impl Maps {
+    fn generation(&self, namespace: &str, given: &Given) -> Option<String> {
+        let key = (namespace.to_owned(), given.clone());
+        self.given.get(&key).map(|seen| seen.generation.clone())
+    }
+
+    fn target_list(
+        &self,
+        namespace: &str,
+        installation: &str,
+        import: &str,
+    ) -> Option<Vec<String>> {
+        let (mut installation, mut import) = (installation.to_owned(), import.to_owned());
+        loop {
+            let name = (namespace.to_owned(), installation);
+            let facts = self.installations.get(&name)?;
+            match facts.lists.get(&import)? {
+                TargetList::Names(names) => return Some(names.clone()),
+                TargetList::OfParent(name) => {
+                    import = name.clone();
+                    installation = facts.parent.clone()?;
+                }
+            }
+        }
+    }
+
+    /// The generations of an installation's imports, as they are now.
+    fn present(&self, namespace: &str, facts: &Facts) -> Generations {
+        let generation = |given: &Given| match self.exporter(namespace, facts, given) {
+            Some(exporter) => exporter.config_generation.clone(),
+            None => self.generation(namespace, given).unwrap_or_default(),
+        };
+        let list = |import: &str| {
+            let parent = facts.parent.as_deref()?;
+            self.target_list(namespace, parent, import)
+        };
+        family::present(&facts.sources, generation, list)
+    }
+
+    /// The installation from which another one imports something. One that is being deleted exports only what no other
+    /// one does.
+    fn exporter(&self, namespace: &str, of: &Facts, given: &Given) -> Option<&Facts> {
+        let exporters = self.exporters.get(&(namespace.to_owned(), given.clone()))?;
+        let others = exporters.iter().filter(|name| **name != of.name);
+        let others = others.filter_map(|name| {
+            let name = (namespace.to_owned(), name.clone());
+            self.installations.get(&name)
+        });
+        others.min_by_key(|facts| facts.marked)
+    }
+
     fn forget_installation(&mut self, name: &Name) {
         let Some(facts) = self.installations.remove(name) else {
             return;

@@ -94,10 +94,10 @@ impl<'a> Act<'a> {
             match self.act(world, action).await {
                 Ok(()) => {}
                 Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self.stop(&Trouble::refused("Reconcile", message)).await;
+                    return self.stop(world, &Trouble::refused("Reconcile", message)).await;
                 }
                 Err(Stop::Failure(failure)) => return Err(failure),
-                Err(Stop::Trouble(trouble)) => return self.stop(&trouble).await,
+                Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => {
                     self.status.phase = Some(InstallationPhase::Progressing);
                     self.context.write_status(&self.status).await?;
@@ -105,17 +105,17 @@ impl<'a> Act<'a> {
                 }
             }
         }
-        self.tell(&decision);
+        self.tell(world, &decision);
         let waiting = self.wait_on(world, &decision);
         self.context.write_status(&self.status).await?;
         for action in &decision.afterwards {
             match self.act(world, action).await {
                 Ok(()) => {}
                 Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self.stop(&Trouble::refused("Reconcile", message)).await;
+                    return self.stop(world, &Trouble::refused("Reconcile", message)).await;
                 }
                 Err(Stop::Failure(failure)) => return Err(failure),
-                Err(Stop::Trouble(trouble)) => return self.stop(&trouble).await,
+                Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
             }
         }
@@ -143,10 +143,10 @@ impl<'a> Act<'a> {
 
     /// Something is wrong that was found while acting. What is fatal fails the installation at once;
     /// anything else is tried again.
-    async fn stop(&mut self, trouble: &Trouble) -> Result<End, Failure> {
+    async fn stop(&mut self, world: &World, trouble: &Trouble) -> Result<End, Failure> {
         self.note(trouble);
         if trouble.is_fatal() {
-            self.end_as(InstallationPhase::Failed);
+            self.end_as(world, InstallationPhase::Failed);
         }
         self.status.waiting_on.clear();
         self.context.write_status(&self.status).await?;
@@ -157,9 +157,11 @@ impl<'a> Act<'a> {
         }
     }
 
-    fn end_as(&mut self, phase: InstallationPhase) {
+    fn end_as(&mut self, world: &World, phase: InstallationPhase) {
         self.status.phase = Some(phase);
         self.status.ended_generation = self.metadata.generation;
+        let imports: Vec<_> = world.imports.iter().map(|found| found.status.clone()).collect();
+        self.status.ended_imports = facts::digest(&facts::generations(&imports));
     }
 
     fn note(&mut self, trouble: &Trouble) {
@@ -183,10 +185,10 @@ impl<'a> Act<'a> {
         }
     }
 
-    fn tell(&mut self, decision: &Decision) {
+    fn tell(&mut self, world: &World, decision: &Decision) {
         if let Some(phase) = decision.phase {
             match phase {
-                InstallationPhase::Failed | InstallationPhase::Aborted => self.end_as(phase),
+                InstallationPhase::Failed | InstallationPhase::Aborted => self.end_as(world, phase),
                 InstallationPhase::Init
                 | InstallationPhase::PendingDependencies
                 | InstallationPhase::Progressing
@@ -194,6 +196,7 @@ impl<'a> Act<'a> {
                 | InstallationPhase::Succeeded => {
                     self.status.phase = Some(phase);
                     self.status.ended_generation = None;
+                    self.status.ended_imports.clear();
                 }
             }
             if phase == InstallationPhase::Aborted {
@@ -271,6 +274,7 @@ impl<'a> Act<'a> {
                 Err(stop) => Err(stop),
             },
             Action::DeleteNested { force } => self.delete_nested(world, *force).await,
+            Action::KeepOutside => self.keep_outside(world).await,
             Action::Ask(operation, children) => self.ask(world, *operation, children).await,
             Action::Export => {
                 let end = export::Export {
@@ -332,6 +336,16 @@ impl<'a> Act<'a> {
             }
             if !marked {
                 world.objects.delete(word(*kind), &fresh.metadata).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn keep_outside(&self, world: &World) -> Result<(), Stop> {
+        let bare = [(keys::DELETE_WITHOUT_UNINSTALL, keys::TRUE)];
+        for (kind, child) in &world.children {
+            if child.metadata.deletion_timestamp.is_some() {
+                world.objects.annotate(word(*kind), child, &bare).await?;
             }
         }
         Ok(())

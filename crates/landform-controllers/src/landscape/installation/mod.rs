@@ -162,6 +162,7 @@ impl Reconciler for Installations {
         };
         Some(json!({
             "phase": "Failed",
+            "endedGeneration": object.metadata.generation,
             "lastError": {
                 "operation": "CheckDependencies", "reason": "CyclicDependencies", "message": message,
                 "codes": ["ERR_CYCLIC_DEPENDENCIES"],

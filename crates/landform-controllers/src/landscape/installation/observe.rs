@@ -6,14 +6,16 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::landscaper::installation::{InstallationSpec, InstallationStatus};
+use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{InstallationPhase, Operation, keys};
-use landform_decide::installation::{ChildKind, Dependency, Importer, Observed, Parent};
+use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
 use super::imports::{self, Resolved};
 use crate::landscape::facts::{self, Facts, Given};
+use crate::landscape::family::{self, Family};
 use crate::landscape::index::Index;
-use crate::landscape::objects::{Objects, is_owned_by};
+use crate::landscape::objects::{Objects, is_owned_by, owning_installation};
 
 /// So many nested objects are read at once.
 const READS_AT_ONCE: usize = 16;
@@ -58,6 +60,13 @@ impl World {
         let imports = importer.resolve(&spec);
         let children = children(&objects, index, metadata, status).await?;
         let facts = Facts::of(object);
+        let below = Below {
+            objects: &objects,
+            index,
+            own: &own,
+            status,
+            children: &children,
+        };
         let around = Around {
             index,
             namespace: &namespace,
@@ -78,10 +87,7 @@ impl World {
             aborted: status.phase == Some(InstallationPhase::Aborted)
                 && status.ended_generation == metadata.generation,
             parent: parent.as_deref().map(|parent| around.parent(parent)),
-            children: children
-                .iter()
-                .map(|(kind, child)| facts::child(*kind, child))
-                .collect(),
+            children: below.seen(metadata.uid.as_deref()).await?,
             imports: imports
                 .iter()
                 .flat_map(|found| found.imports.clone())
@@ -90,6 +96,9 @@ impl World {
             dependencies: around.dependencies(),
             importers: around.importers(),
             rivals: around.rivals(),
+            bare: annotation(metadata, keys::DELETE_WITHOUT_UNINSTALL) == Some(keys::TRUE),
+            lost: below.lost().await?,
+            exports_lost: below.drifted(&status.exported_objects).await?.is_some(),
         };
         Ok(Self {
             metadata: metadata.clone(),
@@ -154,6 +163,111 @@ pub(super) fn word(kind: ChildKind) -> &'static str {
     match kind {
         ChildKind::Installation => "Installation",
         ChildKind::Execution => "Execution",
+    }
+}
+
+/// What an installation has made.
+struct Below<'a> {
+    objects: &'a Objects,
+    index: &'a Index,
+    own: &'a str,
+    status: &'a InstallationStatus,
+    children: &'a [(ChildKind, DynamicObject)],
+}
+
+/// The objects that nested installations import, read now: the index may be behind what this installation wrote a
+/// moment ago.
+struct Fresh<'a> {
+    generations: BTreeMap<Given, Option<String>>,
+    below: &'a Below<'a>,
+}
+
+impl family::Context for Fresh<'_> {
+    fn generation(&self, given: &Given) -> Option<String> {
+        match self.generations.get(given) {
+            Some(generation) => generation.clone(),
+            None => {
+                let namespace = self.below.objects.namespace();
+                self.below.index.generation(namespace, given)
+            }
+        }
+    }
+
+    fn list(&self, import: &str) -> Option<Vec<String>> {
+        let below = self.below;
+        let namespace = below.objects.namespace();
+        below.index.target_list(namespace, below.own, import)
+    }
+}
+
+impl Below<'_> {
+    /// The nested objects, as the decision may see them.
+    async fn seen(&self, uid: Option<&str>) -> Result<Vec<Child>, Failure> {
+        let of = |wanted| {
+            let children = self.children.iter();
+            children.filter(move |(kind, _)| *kind == wanted)
+        };
+        let members: Vec<_> = of(ChildKind::Installation)
+            .map(|(_, object)| Facts::of(object))
+            .collect();
+        let mut fresh = Fresh {
+            generations: BTreeMap::new(),
+            below: self,
+        };
+        if !Family::is_at_work(&members) {
+            for given in Family::imported(&members) {
+                let found = self.objects.get(given.kind.word(), &given.name).await?;
+                let found = found.filter(|found| {
+                    let owner = owning_installation(&found.metadata);
+                    owner.is_none() || is_owned_by(&found.metadata, uid)
+                });
+                let generation = found.map(|found| facts::generation(given.kind, &found));
+                fresh.generations.insert(given, generation);
+            }
+        }
+        let mut seen = Family::new(&members, self.own, &fresh).children();
+        seen.extend(of(ChildKind::Execution).map(|(_, object)| facts::execution(object)));
+        Ok(seen)
+    }
+
+    /// What of it others have deleted or changed (I5b), in words.
+    async fn lost(&self) -> Result<Option<String>, Failure> {
+        let is_there = |kind, name: &str| {
+            let mut children = self.children.iter();
+            children.any(|(found, object)| {
+                *found == kind && (kind == ChildKind::Execution || object.name_any() == name)
+            })
+        };
+        let execution = self.status.execution_ref.iter();
+        let execution = execution.map(|found| (ChildKind::Execution, &found.name));
+        let nested = self.status.installation_refs.iter();
+        let nested = nested.map(|found| (ChildKind::Installation, &found.reference.name));
+        let missing = execution
+            .chain(nested)
+            .find(|(kind, name)| !is_there(*kind, name));
+        if let Some((kind, name)) = missing {
+            return Ok(Some(format!("the {} {name}", word(kind))));
+        }
+        self.drifted(&self.status.context_objects).await
+    }
+
+    /// The first object that this installation has written and that isn't as it was, in words. The index says where to
+    /// look, and the object itself whether it is so.
+    async fn drifted(&self, objects: &[ObjectName]) -> Result<Option<String>, Failure> {
+        let namespace = self.objects.namespace();
+        if self.index.drift(namespace, objects).is_none() {
+            return Ok(None);
+        }
+        for object in objects {
+            let Some(given) = facts::given_of(object) else {
+                continue;
+            };
+            let found = self.objects.get(&object.kind, &object.name).await?;
+            if !found.is_some_and(|found| facts::is_intact(given.kind, &found)) {
+                return Ok(Some(format!("the {} {}", object.kind, object.name)));
+            }
+        }
+        Ok(None)
     }
 }
 
