@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use landform_api::GroupVersionKind;
 use landform_api::landscaper::installation::{
     ImportStatus, InstallationExports, InstallationImports, NamedReference, ObjectReference,
@@ -105,6 +106,7 @@ pub(super) struct Facts {
     pub(super) bare: bool,
     /// The last thing that went wrong with it.
     pub(super) error: Option<String>,
+    created: Option<Time>,
 }
 
 impl Facts {
@@ -157,6 +159,7 @@ impl Facts {
                 .filter_map(|waiting| waiting.object.clone())
                 .collect(),
             bare: is_bare(object),
+            created: object.metadata.creation_timestamp.clone(),
             error: status.last_error.as_ref().map(|error| error.message.clone()),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
@@ -181,6 +184,13 @@ impl Facts {
             }
             _ => updated || ended,
         }
+    }
+
+    /// Who of those that export a name has it: the least (I40b). One that stays before one that goes, one that has
+    /// exported it before one that has not, an older one before a younger one.
+    pub(super) fn claim(&self, given: &Given) -> impl Ord + use<> {
+        let has_it = self.exported.contains(given);
+        (self.marked, !has_it, self.created.clone(), self.name.clone())
     }
 
     /// Whether others may import from it, as far as it alone can tell.

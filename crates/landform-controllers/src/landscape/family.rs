@@ -101,11 +101,11 @@ impl<'a> Family<'a> {
         )
     }
 
-    /// The sibling from which a member imports something. One that is being deleted exports only what no other one does.
+    /// The sibling from which a member imports something.
     fn exporter(&self, of: &Facts, given: &Given) -> Option<&Facts> {
         let others = self.members.iter().filter(|facts| facts.name != of.name);
         let exporters = others.filter(|facts| facts.exports.contains_key(given));
-        exporters.min_by_key(|facts| facts.marked)
+        exporters.min_by_key(|facts| facts.claim(given))
     }
 
     fn needs(&self, facts: &Facts) -> Vec<Need> {

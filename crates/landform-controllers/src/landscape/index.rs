@@ -173,6 +173,11 @@ impl Index {
         maps.exporters.get(&key).cloned().unwrap_or_default()
     }
 
+    /// The installation from which another one imports something.
+    pub(super) fn exporter(&self, namespace: &str, of: &str, given: &Given) -> Option<Facts> {
+        self.0.read().exporter(namespace, of, given).cloned()
+    }
+
     /// The installations that import something.
     pub(super) fn importers(&self, namespace: &str, given: &Given) -> BTreeSet<String> {
         let maps = self.0.read();
@@ -231,27 +236,24 @@ impl Index {
         let mut found = BTreeMap::new();
         let mut queue: Vec<Given> = imports.to_vec();
         while let Some(given) = queue.pop() {
-            let exporters = maps.exporters.get(&(namespace.to_owned(), given));
-            for exporter in exporters.into_iter().flatten() {
-                if exporter == own || found.contains_key(exporter) {
-                    continue;
-                }
-                let name = (namespace.to_owned(), exporter.clone());
-                if let Some(facts) = maps.installations.get(&name) {
-                    let current = facts.is_current(&maps.present(namespace, facts));
-                    if facts.is_ready() && current {
-                        queue.extend(facts.imports.iter().cloned());
-                    }
-                    let dependency = Dependency {
-                        name: exporter.clone(),
-                        phase: facts.phase,
-                        up_to_date: facts.up_to_date,
-                        current,
-                        queued: facts.is_queued(),
-                    };
-                    found.insert(exporter.clone(), dependency);
-                }
+            let Some(facts) = maps.exporter(namespace, own, &given) else {
+                continue;
+            };
+            if found.contains_key(&facts.name) {
+                continue;
             }
+            let current = facts.is_current(&maps.present(namespace, facts));
+            if facts.is_ready() && current {
+                queue.extend(facts.imports.iter().cloned());
+            }
+            let dependency = Dependency {
+                name: facts.name.clone(),
+                phase: facts.phase,
+                up_to_date: facts.up_to_date,
+                current,
+                queued: facts.is_queued(),
+            };
+            found.insert(facts.name.clone(), dependency);
         }
         found.into_values().collect()
     }
@@ -302,7 +304,7 @@ impl Maps {
 
     /// The generations of an installation's imports, as they are now.
     fn present(&self, namespace: &str, facts: &Facts) -> Generations {
-        let generation = |given: &Given| match self.exporter(namespace, facts, given) {
+        let generation = |given: &Given| match self.exporter(namespace, &facts.name, given) {
             Some(exporter) => exporter.config_generation.clone(),
             None => self.generation(namespace, given).unwrap_or_default(),
         };
@@ -313,16 +315,15 @@ impl Maps {
         family::present(&facts.sources, generation, list)
     }
 
-    /// The installation from which another one imports something. One that is being deleted exports only what no other
-    /// one does.
-    fn exporter(&self, namespace: &str, of: &Facts, given: &Given) -> Option<&Facts> {
+    /// The installation from which another one imports something.
+    fn exporter(&self, namespace: &str, of: &str, given: &Given) -> Option<&Facts> {
         let exporters = self.exporters.get(&(namespace.to_owned(), given.clone()))?;
-        let others = exporters.iter().filter(|name| **name != of.name);
+        let others = exporters.iter().filter(|name| **name != of);
         let others = others.filter_map(|name| {
             let name = (namespace.to_owned(), name.clone());
             self.installations.get(&name)
         });
-        others.min_by_key(|facts| facts.marked)
+        others.min_by_key(|facts| facts.claim(given))
     }
 
     fn forget_installation(&mut self, name: &Name) {

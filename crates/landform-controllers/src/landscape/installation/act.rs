@@ -14,6 +14,9 @@ use crate::landscape::facts;
 use crate::landscape::index::Index;
 use crate::landscape::report::{Trouble, set_condition, set_error};
 
+/// A dependency whose imports have changed is looked at again after this time.
+const OUTDATED_LOOK_MS: u64 = 2_000;
+
 /// One run of one installation.
 pub(super) struct Act<'a> {
     context: &'a Context,
@@ -119,7 +122,14 @@ impl<'a> Act<'a> {
                 Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
             }
         }
-        Ok(End::Settled(waiting.map_or(Outcome::Done, Outcome::Wait)))
+        Ok(End::Settled(match waiting {
+            None => Outcome::Done,
+            // A dependency whose import changes back writes nothing that would bring a run of this one.
+            Some(on) if waits_for_outdated(world) => {
+                Outcome::WaitUntil(on, self.context.now_ms() + OUTDATED_LOOK_MS)
+            }
+            Some(on) => Outcome::Wait(on),
+        }))
     }
 
     fn wait_on(&mut self, world: &World, decision: &Decision) -> Option<String> {
@@ -398,6 +408,14 @@ impl<'a> Act<'a> {
         }
         Ok(())
     }
+}
+
+fn waits_for_outdated(world: &World) -> bool {
+    let observed = world.observed();
+    let dependencies = &observed.dependencies;
+    let is_well = |phase| phase == Some(InstallationPhase::Succeeded);
+    let mut outdated = dependencies.iter().filter(|found| !found.current);
+    outdated.any(|found| is_well(found.phase))
 }
 
 fn trouble_of(problem: &Problem) -> Trouble {

@@ -16,9 +16,9 @@ use landform_engine::{Actor, Context, Failure, Ref};
 use serde_json::Value;
 
 use crate::landscape::content;
-use crate::landscape::facts::{self, Given, GivenKind, parent_of};
+use crate::landscape::facts::{self, Facts, Given, GivenKind, parent_of};
 use crate::landscape::index::Index;
-use crate::landscape::objects::owning_installation;
+use crate::landscape::objects::{Objects, owning_installation};
 
 /// The objects that an installation imports from.
 pub(super) fn references(object: &DynamicObject, index: &Index) -> Vec<Ref> {
@@ -141,6 +141,26 @@ pub(super) struct Importer<'a> {
     pub(super) recorded: &'a InstallationStatus,
     /// What of the Secrets and ConfigMaps that it names may not be read for it (C6), and why.
     pub(super) denied: BTreeMap<(String, String), String>,
+    /// What siblings export, read now: the run may have read it before they exported anew, and the index says that they
+    /// have.
+    pub(super) fresh: BTreeMap<Given, Option<DynamicObject>>,
+}
+
+/// Reads what siblings export of an installation's imports.
+pub(super) async fn fresh(
+    objects: &Objects,
+    index: &Index,
+    facts: &Facts,
+) -> Result<BTreeMap<Given, Option<DynamicObject>>, Failure> {
+    let mut fresh = BTreeMap::new();
+    for given in &facts.imports {
+        let exporter = index.exporter(objects.namespace(), &facts.name, given);
+        if exporter.is_some() {
+            let found = objects.get(given.kind.word(), &given.name).await?;
+            fresh.insert(given.clone(), found);
+        }
+    }
+    Ok(fresh)
 }
 
 /// Which of the Secrets and ConfigMaps that an installation refers to may not be read for it (C6), and why.
@@ -174,6 +194,17 @@ impl Importer<'_> {
             .collect()
     }
 
+    fn given_object(&self, kind: GivenKind, name: &str) -> Option<&DynamicObject> {
+        let given = Given {
+            kind,
+            name: name.to_owned(),
+        };
+        match self.fresh.get(&given) {
+            Some(found) => found.as_ref(),
+            None => self.object(kind.word(), name),
+        }
+    }
+
     fn object(&self, kind: &str, name: &str) -> Option<&DynamicObject> {
         let mut refs = self.context.refs().iter();
         let found =
@@ -195,7 +226,7 @@ impl Importer<'_> {
             Place::Data { key, object } => {
                 status.kind = "dataObject".into();
                 status.data_ref = key;
-                let found = self.object("DataObject", &object);
+                let found = self.given_object(GivenKind::Data, &object);
                 let value = found.map(|found| found.data["data"].clone());
                 let generation = found.map(|found| facts::generation(GivenKind::Data, found));
                 let given = Given {
@@ -239,7 +270,7 @@ impl Importer<'_> {
     }
 
     fn target(&self, name: &str, object: String) -> (Import, Option<String>, Option<Value>) {
-        let found = self.object("Target", &object);
+        let found = self.given_object(GivenKind::Target, &object);
         let generation = found.map(|found| facts::generation(GivenKind::Target, found));
         let given = Given {
             kind: GivenKind::Target,
@@ -349,29 +380,17 @@ impl Importer<'_> {
         let Some((found, generation)) = found.zip(generation) else {
             return (missing(name, object), None);
         };
-        let exporters = self.index.exporters(self.namespace, &given);
-        let others = exporters.into_iter().filter(|name| name != self.name);
-        // One that is being deleted exports only what no other one does.
-        let exporter = others.min_by_key(|name| {
-            let facts = self.index.facts(self.namespace, name);
-            facts.is_none_or(|facts| facts.marked)
-        });
+        let exporter = self.index.exporter(self.namespace, self.name, &given);
         let owner = owning_installation(&found.metadata);
         let may = owner.is_none_or(|owner| {
-            owner == self.name || self.parent == Some(owner) || exporter.as_deref() == Some(owner)
+            let exports = exporter.as_ref().is_some_and(|facts| facts.name == owner);
+            owner == self.name || self.parent == Some(owner) || exports
         });
         let present = match (may, &exporter, owner) {
             (false, _, owner) => Present::NotProvided {
                 owner: owner.unwrap_or_default().to_owned(),
             },
-            (true, Some(exporter), _) => {
-                let facts = self.index.facts(self.namespace, exporter);
-                Present::Satisfied(
-                    facts
-                        .map(|facts| facts.config_generation)
-                        .unwrap_or_default(),
-                )
-            }
+            (true, Some(exporter), _) => Present::Satisfied(exporter.config_generation.clone()),
             (true, None, _) => Present::Satisfied(generation),
         };
         let import = Import {
@@ -380,7 +399,7 @@ impl Importer<'_> {
             recorded: None,
             present,
         };
-        (import, exporter)
+        (import, exporter.map(|facts| facts.name))
     }
 }
 

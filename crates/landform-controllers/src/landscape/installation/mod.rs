@@ -108,9 +108,13 @@ impl Reconciler for Installations {
         let execution = Related::owned(landscaper::kind("Execution"), &self.kind());
         let index = self.index.clone();
         let relatives = Related::new(self.kind(), move |object| relatives(object, &index));
-        // These lead to nobody: who imports them refers to them. They are followed for the index.
+        // Who imports them refers to them. Who has written them looks at them when others have changed them (I5b).
+        let own = self.kind();
         let given = [GivenKind::Data, GivenKind::Target];
-        let given = given.map(|given| Related::new(given.kind(), |_| Vec::new()).when_moved(|_| 0));
+        let given = given.map(|given| {
+            let intact = move |object: &DynamicObject| u64::from(facts::is_intact(given, object));
+            Related::owned(given.kind(), &own).when_moved(intact)
+        });
         let mut related = vec![
             execution.when_moved(movement),
             relatives.when_moved(movement),

@@ -48,6 +48,7 @@ impl World {
         let own = object.name_any();
         let objects = Objects::new(context.client(), &namespace);
         let parent = facts::parent_of(object);
+        let facts = Facts::of(object);
         let importer = imports::Importer {
             context,
             index,
@@ -56,10 +57,10 @@ impl World {
             parent: parent.as_deref(),
             recorded: status,
             denied: imports::denied(context).await?,
+            fresh: imports::fresh(&objects, index, &facts).await?,
         };
         let imports = importer.resolve(&spec);
         let children = children(&objects, index, metadata, status).await?;
-        let facts = Facts::of(object);
         let below = Below {
             objects: &objects,
             index,
@@ -315,14 +316,15 @@ impl Around<'_> {
             .collect()
     }
 
+    /// Only the one that comes second has a rival (I40b).
     fn rivals(&self) -> Vec<(String, String)> {
-        let exports: BTreeMap<_, _> = self.facts.exports.iter().collect();
-        let mut rivals = Vec::new();
-        for (given, key) in exports {
-            let others = self.staying_rivals(given).into_iter();
-            rivals.extend(others.map(|name| (name, key.clone())));
-        }
-        rivals
+        let own = self.facts;
+        let exports = own.exports.iter().filter_map(|(given, key)| {
+            let first = self.index.exporter(self.namespace, self.own, given)?;
+            let is_first = !first.marked && first.claim(given) < own.claim(given);
+            is_first.then(|| (first.name, key.clone()))
+        });
+        exports.collect()
     }
 
     /// Siblings that export the same and aren't being deleted.

@@ -27,6 +27,7 @@ use super::act::Stop;
 use super::observe::World;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
+use crate::landscape::facts::Facts;
 use crate::landscape::objects::{is_owned_by, label_value, owner, owning_installation};
 use crate::landscape::rename;
 use crate::landscape::report::{Trouble, set_condition};
@@ -414,7 +415,7 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
     };
     let uid = world.metadata.uid.as_deref();
     let ours = is_owned_by(&found.metadata, uid);
-    if !ours && !is_left_behind(world, &found).await? {
+    if !ours && !is_left_behind(world, given.kind, &found).await? {
         let message = format!(
             "the {} {name}, which would hold {:?}, exists and is not this installation's: delete it, or export under another name",
             given.kind, given.key
@@ -438,16 +439,27 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Whether an object belongs to an installation that is gone or going: then it may be taken over, so that
-/// what is imported is never missing in between.
-async fn is_left_behind(world: &World, found: &DynamicObject) -> Result<bool, Stop> {
+/// Whether an object belongs to an installation that is gone or going, or that no longer exports it (I40b): then it may be
+/// taken over, so that what is imported is never missing in between.
+async fn is_left_behind(
+    world: &World,
+    kind: &str,
+    found: &DynamicObject,
+) -> Result<bool, Stop> {
     let Some(name) = owning_installation(&found.metadata) else {
         return Ok(false);
     };
     let installation = world.objects.get("Installation", name).await?;
     Ok(installation.is_none_or(|installation| {
         let same = is_owned_by(&found.metadata, installation.metadata.uid.as_deref());
-        !same || installation.metadata.deletion_timestamp.is_some()
+        let facts = Facts::of(&installation);
+        let mut exports = facts.exports.keys();
+        let exports =
+            exports.any(|given| given.kind.word() == kind && given.name == found.name_any());
+        // What a parent has written for its nested installations is no export.
+        let was_export = found.labels().get(keys::DATA_SOURCE_TYPE);
+        let was_export = was_export.is_some_and(|value| value == "export");
+        !same || facts.marked || (was_export && !exports)
     }))
 }
 
