@@ -75,11 +75,17 @@ mod tests {
     fn i10_the_first_that_fits() {
         let table: &[(&[Phase], Option<Standing>)] = &[
             (&[], None),
-            (&[Phase::Succeeded, Phase::Succeeded], Some(Standing::Succeeded)),
+            (
+                &[Phase::Succeeded, Phase::Succeeded],
+                Some(Standing::Succeeded),
+            ),
             (&[Phase::Succeeded, Phase::Init], Some(Standing::Init)),
             (&[Phase::Init, Phase::Failed], Some(Standing::Failed)),
             (&[Phase::Failed, Phase::Aborted], Some(Standing::Aborted)),
-            (&[Phase::Aborted, Phase::Progressing], Some(Standing::AtWork)),
+            (
+                &[Phase::Aborted, Phase::Progressing],
+                Some(Standing::AtWork),
+            ),
             (&[Phase::Succeeded, Phase::Deleting], Some(Standing::AtWork)),
         ];
         for (phases, expected) in table {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use landform_api::GroupVersionKind;
 use landform_api::landscaper::installation::{
     ImportStatus, InstallationExports, InstallationImports, NamedReference, ObjectReference,
@@ -152,7 +152,11 @@ impl Facts {
             ended_imports: status.ended_imports.clone(),
             sources: sources(&spec.imports, scope.as_deref()),
             recorded: generations(&status.imports),
-            exported: status.exported_objects.iter().filter_map(given_of).collect(),
+            exported: status
+                .exported_objects
+                .iter()
+                .filter_map(given_of)
+                .collect(),
             waiting_on: status
                 .waiting_on
                 .iter()
@@ -160,7 +164,10 @@ impl Facts {
                 .collect(),
             bare: is_bare(object),
             created: object.metadata.creation_timestamp.clone(),
-            error: status.last_error.as_ref().map(|error| error.message.clone()),
+            error: status
+                .last_error
+                .as_ref()
+                .map(|error| error.message.clone()),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
             deployed: status.observed_generation.is_some(),
@@ -182,6 +189,8 @@ impl Facts {
             Some(InstallationPhase::Succeeded) => {
                 updated && self.exported.iter().eq(self.exports.keys())
             }
+            // It stays so until its spec changes, or it is asked for something.
+            Some(InstallationPhase::Aborted) => self.ended,
             _ => updated || ended,
         }
     }
@@ -190,7 +199,12 @@ impl Facts {
     /// exported it before one that has not, an older one before a younger one.
     pub(super) fn claim(&self, given: &Given) -> impl Ord + use<> {
         let has_it = self.exported.contains(given);
-        (self.marked, !has_it, self.created.clone(), self.name.clone())
+        (
+            self.marked,
+            !has_it,
+            self.created.clone(),
+            self.name.clone(),
+        )
     }
 
     /// Whether others may import from it, as far as it alone can tell.
@@ -266,7 +280,8 @@ pub(super) fn generations(imports: &[ImportStatus]) -> Generations {
             named.then(|| vec![import.config_generation.clone()])?
         } else {
             let list = import.target_list.iter();
-            list.map(|target| target.config_generation.clone()).collect()
+            list.map(|target| target.config_generation.clone())
+                .collect()
         };
         Some((import.name.clone(), generations))
     });

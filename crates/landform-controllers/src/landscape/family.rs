@@ -36,7 +36,11 @@ impl<'a> Family<'a> {
 
     /// The objects that members import and no member exports.
     pub(super) fn imported(members: &[Facts]) -> Vec<Given> {
-        let exported = |given: &Given| members.iter().any(|facts| facts.exports.contains_key(given));
+        let exported = |given: &Given| {
+            members
+                .iter()
+                .any(|facts| facts.exports.contains_key(given))
+        };
         let mut all: Vec<_> = members
             .iter()
             .flat_map(|facts| facts.imports.iter())
@@ -59,7 +63,11 @@ impl<'a> Family<'a> {
     }
 
     pub(super) fn children(&self) -> Vec<Child> {
-        let nested: Vec<_> = self.members.iter().map(|facts| self.nested(facts)).collect();
+        let nested: Vec<_> = self
+            .members
+            .iter()
+            .map(|facts| self.nested(facts))
+            .collect();
         let mut found = standings(&nested);
         let children = self.members.iter().filter_map(|facts| {
             let found = found.remove(&facts.name)?;
@@ -117,7 +125,12 @@ impl<'a> Family<'a> {
         if facts.phase != Some(InstallationPhase::PendingDependencies) {
             return needs;
         }
-        needs.extend(facts.waiting_on.iter().filter_map(|on| self.need(facts, on)));
+        needs.extend(
+            facts
+                .waiting_on
+                .iter()
+                .filter_map(|on| self.need(facts, on)),
+        );
         needs
     }
 

@@ -88,7 +88,10 @@ fn reconcile(seen: &Observed, how: Effort) -> Decision {
         found.map(|(wanted, _)| wanted.name.clone())
     };
     let in_work: Vec<_> = of(Class::InWork).collect();
-    let in_work = seen.items.iter().filter(|item| in_work.contains(&item.name));
+    let in_work = seen
+        .items
+        .iter()
+        .filter(|item| in_work.contains(&item.name));
     let in_work = in_work.map(|item| waiting(Rule::E7, item, "it is in work"));
     if let Some(name) = of(Class::Failed).next() {
         // No more items are begun. It has failed when those have ended that were begun before: a phase that is final

@@ -555,7 +555,13 @@ fn i16b_reconcile_runs_again_what_failed_below_and_nothing_else() {
         seen.generation = 4;
         begun(seen);
     });
-    check("corrected", &changed, Rule::I15, &[UPDATE], Some(Progressing));
+    check(
+        "corrected",
+        &changed,
+        Rule::I15,
+        &[UPDATE],
+        Some(Progressing),
+    );
 }
 
 #[test]
@@ -575,12 +581,21 @@ fn i11b_a_nested_failure_is_the_parents_and_holds_back_no_update() {
     let seen = stuck(|_| {});
     check("nobody works", &seen, Rule::I16, &[], Some(Failed));
     let message = decide(&seen).problem.unwrap().message;
-    assert!(message.contains("b can't go on: it waits for a"), "{message}");
+    assert!(
+        message.contains("b can't go on: it waits for a"),
+        "{message}"
+    );
     let changed = stuck(|seen| {
         seen.generation = 4;
         begun(seen);
     });
-    check("corrected", &changed, Rule::I15, &[UPDATE], Some(Progressing));
+    check(
+        "corrected",
+        &changed,
+        Rule::I15,
+        &[UPDATE],
+        Some(Progressing),
+    );
     let outside = with(|seen| {
         seen.phase = Some(Progressing);
         seen.children[0].standing = Standing::Waiting;
@@ -598,6 +613,12 @@ fn i5b_what_others_took_away_is_put_right() {
     let pending = Some(PendingDependencies);
     check("nested", &lost, Rule::I14, &[], pending);
     let exports = with(|seen| seen.exports_lost = true);
-    check("exports", &exports, Rule::I5b, &[Action::Export], Some(Succeeded));
+    check(
+        "exports",
+        &exports,
+        Rule::I5b,
+        &[Action::Export],
+        Some(Succeeded),
+    );
     check("nothing", &succeeded(), Rule::I5, &[], None);
 }

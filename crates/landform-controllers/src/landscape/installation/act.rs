@@ -97,7 +97,9 @@ impl<'a> Act<'a> {
             match self.act(world, action).await {
                 Ok(()) => {}
                 Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self.stop(world, &Trouble::refused("Reconcile", message)).await;
+                    return self
+                        .stop(world, &Trouble::refused("Reconcile", message))
+                        .await;
                 }
                 Err(Stop::Failure(failure)) => return Err(failure),
                 Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
@@ -115,7 +117,9 @@ impl<'a> Act<'a> {
             match self.act(world, action).await {
                 Ok(()) => {}
                 Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self.stop(world, &Trouble::refused("Reconcile", message)).await;
+                    return self
+                        .stop(world, &Trouble::refused("Reconcile", message))
+                        .await;
                 }
                 Err(Stop::Failure(failure)) => return Err(failure),
                 Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
@@ -170,7 +174,11 @@ impl<'a> Act<'a> {
     fn end_as(&mut self, world: &World, phase: InstallationPhase) {
         self.status.phase = Some(phase);
         self.status.ended_generation = self.metadata.generation;
-        let imports: Vec<_> = world.imports.iter().map(|found| found.status.clone()).collect();
+        let imports: Vec<_> = world
+            .imports
+            .iter()
+            .map(|found| found.status.clone())
+            .collect();
         self.status.ended_imports = facts::digest(&facts::generations(&imports));
     }
 

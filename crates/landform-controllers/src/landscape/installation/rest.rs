@@ -48,7 +48,10 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
     let lost = nested
         .map(|found| &found.reference.name)
         .find(|name| !children.iter().any(|child| child.name == **name));
-    let given = status.exported_objects.iter().chain(&status.context_objects);
+    let given = status
+        .exported_objects
+        .iter()
+        .chain(&status.context_objects);
     if lost.is_some() || index.drift(&namespace, given).is_some() {
         return None;
     }

@@ -441,11 +441,7 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
 
 /// Whether an object belongs to an installation that is gone or going, or that no longer exports it (I40b): then it may be
 /// taken over, so that what is imported is never missing in between.
-async fn is_left_behind(
-    world: &World,
-    kind: &str,
-    found: &DynamicObject,
-) -> Result<bool, Stop> {
+async fn is_left_behind(world: &World, kind: &str, found: &DynamicObject) -> Result<bool, Stop> {
     let Some(name) = owning_installation(&found.metadata) else {
         return Ok(false);
     };
