@@ -100,8 +100,8 @@ pub(super) struct Facts {
     pub(super) recorded: Generations,
     /// What it has exported.
     pub(super) exported: BTreeSet<Given>,
-    /// What it says that it waits for.
-    pub(super) waiting_on: Vec<ObjectName>,
+    /// What it says that it waits for, and why.
+    pub(super) waiting_on: Vec<(ObjectName, String)>,
     /// Whether it knows that what it deployed is to stay (I36).
     pub(super) bare: bool,
     /// The last thing that went wrong with it.
@@ -149,7 +149,7 @@ impl Facts {
             phase: status.phase,
             up_to_date: status.observed_generation == object.metadata.generation,
             ended: status.ended_generation == object.metadata.generation,
-            ended_imports: status.ended_imports.clone(),
+            ended_imports: in_context(&status.ended_imports).to_owned(),
             sources: sources(&spec.imports, scope.as_deref()),
             recorded: generations(&status.imports),
             exported: status
@@ -160,7 +160,7 @@ impl Facts {
             waiting_on: status
                 .waiting_on
                 .iter()
-                .filter_map(|waiting| waiting.object.clone())
+                .filter_map(|waiting| Some((waiting.object.clone()?, waiting.reason.clone())))
                 .collect(),
             bare: is_bare(object),
             created: object.metadata.creation_timestamp.clone(),
@@ -289,8 +289,24 @@ pub(super) fn generations(imports: &[ImportStatus]) -> Generations {
 }
 
 /// Generations in one word.
-pub(super) fn digest(generations: &Generations) -> String {
+fn digest(generations: &Generations) -> String {
     content::hash(&json!(generations))
+}
+
+/// The generations of all imports in one word: first of those that the parent knows, too, then of Secrets and ConfigMaps.
+pub(super) fn digest_of_all(imports: &[ImportStatus]) -> String {
+    let outside = imports.iter().filter_map(|import| {
+        let outside = import.secret_ref.is_some() || import.config_map_ref.is_some();
+        outside.then_some((&import.name, &import.config_generation))
+    });
+    let outside: BTreeMap<_, _> = outside.collect();
+    let within = digest(&generations(imports));
+    format!("{within}/{}", content::hash(&json!(outside)))
+}
+
+/// The part of such a word that the parent knows, too.
+fn in_context(digest: &str) -> &str {
+    digest.split_once('/').map_or(digest, |(within, _)| within)
 }
 
 pub(super) fn given_of(object: &ObjectName) -> Option<Given> {
@@ -384,6 +400,14 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
     let status = &object.data["status"];
     status["phase"].as_str().hash(&mut hasher);
     status["observedGeneration"].as_i64().hash(&mut hasher);
+    if status["phase"] == "PendingDependencies" {
+        // A parent has to know whether it waits for it, or for something that doesn't exist.
+        let waiting = status["waitingOn"].as_array().into_iter().flatten();
+        for object in waiting.map(|waiting| &waiting["object"]) {
+            object["kind"].as_str().hash(&mut hasher);
+            object["name"].as_str().hash(&mut hasher);
+        }
+    }
     object.metadata.generation.hash(&mut hasher);
     object
         .metadata

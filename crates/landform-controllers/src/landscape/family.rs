@@ -125,18 +125,14 @@ impl<'a> Family<'a> {
         if facts.phase != Some(InstallationPhase::PendingDependencies) {
             return needs;
         }
-        needs.extend(
-            facts
-                .waiting_on
-                .iter()
-                .filter_map(|on| self.need(facts, on)),
-        );
+        let waits = facts.waiting_on.iter();
+        needs.extend(waits.filter_map(|(on, why)| self.need(facts, on, why)));
         needs
     }
 
     /// What an installation says that it waits for, if it is still so.
-    fn need(&self, facts: &Facts, on: &ObjectName) -> Option<Need> {
-        let what = || format!("the {} {}", on.kind, on.name);
+    fn need(&self, facts: &Facts, on: &ObjectName, why: &str) -> Option<Need> {
+        let what = || format!("the {} {}: {why}", on.kind, on.name);
         let kind = match on.kind.as_str() {
             "Installation" if on.name == self.parent => return None,
             "Installation" => return Some(Need::Sibling(on.name.clone())),
@@ -148,8 +144,10 @@ impl<'a> Family<'a> {
             kind,
             name: on.name.clone(),
         };
+        let imports = facts.imports.contains(&given);
         let there = self.exporter(facts, &given).is_some();
-        (!there && self.context.generation(&given).is_none()).then(|| Need::Missing(what()))
+        (imports && !there && self.context.generation(&given).is_none())
+            .then(|| Need::Missing(what()))
     }
 }
 

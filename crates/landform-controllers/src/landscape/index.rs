@@ -178,6 +178,30 @@ impl Index {
         self.0.read().exporter(namespace, of, given).cloned()
     }
 
+    /// Whether an installation imports from another one, directly or not.
+    pub(super) fn depends(&self, namespace: &str, own: &str, on: &str) -> bool {
+        let maps = self.0.read();
+        let (mut found, mut queue) = (BTreeSet::new(), vec![own.to_owned()]);
+        while let Some(name) = queue.pop() {
+            let key = (namespace.to_owned(), name);
+            let Some(facts) = maps.installations.get(&key) else {
+                continue;
+            };
+            for given in &facts.imports {
+                let exporter = maps.exporter(namespace, &facts.name, given);
+                if let Some(exporter) = exporter.map(|facts| facts.name.clone()) {
+                    if exporter == on {
+                        return true;
+                    }
+                    if found.insert(exporter.clone()) {
+                        queue.push(exporter);
+                    }
+                }
+            }
+        }
+        false
+    }
+
     /// The installations that import something.
     pub(super) fn importers(&self, namespace: &str, given: &Given) -> BTreeSet<String> {
         let maps = self.0.read();

@@ -32,6 +32,7 @@ pub fn decide(seen: &Observed) -> Decision {
         Some(Operation::Abort) => abort(seen),
         None if seen.force_begun => force(seen),
         None if seen.aborted => by(Rule::I12),
+        None if seen.failed_as_it_is && seen.update_required() => by(Rule::I16),
         None if is_final && !seen.update_required() => nested(seen),
         None => standard(seen),
     }
@@ -119,6 +120,21 @@ fn update(seen: &Observed) -> Decision {
             ..by(Rule::I40)
         };
     }
+    let unready: Vec<_> = seen.dependencies.iter().filter_map(unready).collect();
+    let unsatisfied: Vec<_> = seen
+        .imports
+        .iter()
+        .filter_map(|import| unsatisfied(import, Rule::I14))
+        .collect();
+    if !unready.is_empty() || !unsatisfied.is_empty() {
+        let waiting_on: Vec<_> = unready.into_iter().chain(unsatisfied).collect();
+        return Decision {
+            phase: Some(InstallationPhase::PendingDependencies),
+            problem: Some(pending(&waiting_on)),
+            waiting_on,
+            ..by(Rule::I14)
+        };
+    }
     if let Some(parent) = &seen.parent {
         // One that is being deleted may have updated its nested installations first (I34).
         let at_work = if parent.marked {
@@ -139,21 +155,6 @@ fn update(seen: &Observed) -> Decision {
                 ..by(Rule::I14b)
             };
         }
-    }
-    let unready: Vec<_> = seen.dependencies.iter().filter_map(unready).collect();
-    let unsatisfied: Vec<_> = seen
-        .imports
-        .iter()
-        .filter_map(|import| unsatisfied(import, Rule::I14))
-        .collect();
-    if !unready.is_empty() || !unsatisfied.is_empty() {
-        let waiting_on: Vec<_> = unready.into_iter().chain(unsatisfied).collect();
-        return Decision {
-            phase: Some(InstallationPhase::PendingDependencies),
-            problem: Some(pending(&waiting_on)),
-            waiting_on,
-            ..by(Rule::I14)
-        };
     }
     let tried_before = seen.phase == Some(InstallationPhase::Failed);
     if !seen.update_begun && !tried_before {

@@ -104,11 +104,27 @@ fn by_force(seen: &Observed) -> Decision {
         actions.extend(ask(Operation::ForceReconcile, marked));
         actions.push(Action::BeginForce);
     }
+    // The try that the force has brought has failed, too.
+    let failed = seen.children.iter().find(|child| removal_failed(child));
+    let failed = failed.filter(|_| seen.force_begun);
     Decision {
         actions,
-        phase: Some(InstallationPhase::Deleting),
+        phase: Some(match failed {
+            Some(_) => InstallationPhase::Failed,
+            None => InstallationPhase::Deleting,
+        }),
+        problem: failed.map(removal_problem),
         waiting_on: on_children(seen, Rule::I30),
         ..by(Rule::I30)
+    }
+}
+
+fn removal_problem(child: &Child) -> Problem {
+    Problem {
+        operation: "Delete",
+        reason: "DeletionFailed",
+        message: failed_child(child),
+        code: None,
     }
 }
 
@@ -152,12 +168,7 @@ fn take_down(seen: &Observed) -> Decision {
         return Decision {
             actions: delete_unmarked(unmarked),
             phase: Some(InstallationPhase::Failed),
-            problem: Some(Problem {
-                operation: "Delete",
-                reason: "DeletionFailed",
-                message: failed_child(failed),
-                code: None,
-            }),
+            problem: Some(removal_problem(failed)),
             waiting_on: on_children(seen, Rule::I35),
             ..by(Rule::I35)
         };
@@ -201,7 +212,8 @@ fn parent_holds(seen: &Observed) -> Option<WaitingOn> {
 
 fn importers(seen: &Observed) -> Vec<WaitingOn> {
     let importers = seen.importers.iter();
-    let importers = importers.filter(|importer| !importer.never_deployed_and_going);
+    let importers = importers
+        .filter(|importer| !importer.never_deployed_and_going && !importer.going_in_circle);
     importers
         .map(|importer| WaitingOn {
             rule: Rule::I31.to_string(),

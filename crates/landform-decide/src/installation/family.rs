@@ -107,7 +107,7 @@ impl<'a> Family<'a> {
                 Need::Sibling(name) => self.sibling(name),
                 Need::Missing(what) => Some(Found {
                     standing: Standing::Failed,
-                    because: Some(format!("it waits for {what}, which doesn't exist")),
+                    because: Some(format!("it waits for {what}")),
                 }),
                 Need::Outside(what) => Some(Found {
                     standing: Standing::Waiting,
@@ -157,7 +157,9 @@ impl<'a> Family<'a> {
 /// The standing of one that does not have to be updated.
 fn settled(nested: &Nested) -> Option<Standing> {
     use InstallationPhase as Phase;
-    if nested.operation.is_some() {
+    // One that goes keeps the annotation that forces it until it is gone, whatever becomes of it.
+    let failed_to_go = nested.marked && nested.current && nested.phase == Some(Phase::Failed);
+    if nested.operation.is_some() && !failed_to_go {
         return Some(Standing::AtWork);
     }
     match nested.phase {

@@ -27,8 +27,10 @@ pub struct Observed {
     pub update_begun: bool,
     /// Whether an update by force was begun and has not come to its end.
     pub force_begun: bool,
-    /// Whether somebody aborted it as it is now.
+    /// Whether it was aborted as it is now.
     pub aborted: bool,
+    /// Whether an update failed with its present spec and imports: another try would, too.
+    pub failed_as_it_is: bool,
     /// The installation that it is nested in.
     pub parent: Option<Parent>,
     /// Nested installations, and the execution.
@@ -146,6 +148,8 @@ pub struct Importer {
     pub name: String,
     /// Whether it goes and has never deployed anything: it needs nothing any more.
     pub never_deployed_and_going: bool,
+    /// Whether it goes, and this one imports from it in turn: none of them can be first.
+    pub going_in_circle: bool,
 }
 
 impl Observed {

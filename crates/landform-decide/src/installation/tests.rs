@@ -22,6 +22,7 @@ pub(super) fn succeeded() -> Observed {
         operation: None,
         ignore: false,
         aborted: false,
+        failed_as_it_is: false,
         parent: None,
         children: vec![child("shop", Succeeded)],
         imports: vec![Import {
@@ -621,4 +622,26 @@ fn i5b_what_others_took_away_is_put_right() {
         Some(Succeeded),
     );
     check("nothing", &succeeded(), Rule::I5, &[], None);
+}
+
+#[test]
+fn i16_what_failed_as_it_is_is_not_tried_again_until_asked() {
+    let failed = |change: fn(&mut Observed)| {
+        changed(|seen| {
+            seen.phase = Some(Failed);
+            seen.failed_as_it_is = true;
+            change(seen);
+        })
+    };
+    check("it rests", &failed(|_| {}), Rule::I16, &[], None);
+    let asked = failed(|seen| seen.operation = Some(Operation::Reconcile));
+    check("asked", &asked, Rule::I15, &[UPDATE], Some(Progressing));
+    let corrected = failed(|seen| seen.failed_as_it_is = false);
+    check(
+        "corrected",
+        &corrected,
+        Rule::I15,
+        &[UPDATE],
+        Some(Progressing),
+    );
 }

@@ -35,6 +35,7 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
             seen.importers = vec![Importer {
                 name: "web".into(),
                 never_deployed_and_going: false,
+                going_in_circle: false,
             }];
             change(seen);
         })
@@ -57,6 +58,7 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
         seen.importers = vec![Importer {
             name: "web".into(),
             never_deployed_and_going: false,
+            going_in_circle: false,
         }];
     });
     assert_eq!(decide(&not).rule, Some(Rule::I31), "without force");
@@ -68,6 +70,7 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
         seen.importers = vec![Importer {
             name: "web".into(),
             never_deployed_and_going: false,
+            going_in_circle: false,
         }];
     });
     check("needed", &needed, Rule::I31, &[], None);
@@ -79,6 +82,7 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
         seen.importers = vec![Importer {
             name: "web".into(),
             never_deployed_and_going: true,
+            going_in_circle: false,
         }];
     });
     check(
@@ -88,6 +92,21 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
         &[DELETE],
         Some(Deleting),
     );
+}
+
+#[test]
+fn i35_a_circle_of_those_that_go_has_no_order() {
+    let seen = |going_in_circle| {
+        marked(|seen| {
+            seen.importers = vec![Importer {
+                name: "web".into(),
+                never_deployed_and_going: false,
+                going_in_circle,
+            }];
+        })
+    };
+    assert_eq!(decide(&seen(true)).rule, Some(Rule::I35));
+    assert_eq!(decide(&seen(false)).rule, Some(Rule::I31));
 }
 
 #[test]

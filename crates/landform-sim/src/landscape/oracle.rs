@@ -273,12 +273,27 @@ impl Inner {
     fn exporters(&self, installation: &Value) -> Vec<&Value> {
         let imports = data(installation, "imports");
         let parent = |object: &Value| object["metadata"]["labels"][keys::ENCOMPASSED_BY].clone();
-        let all = self.of("Installation").filter(|other| {
-            uid_of(other) != uid_of(installation)
-                && parent(other) == parent(installation)
-                && !data(other, "exports").is_disjoint(&imports)
+        let scope = parent(installation);
+        let scope = scope.as_str().map(names::installation_context);
+        let siblings = self.of("Installation").filter(|other| {
+            uid_of(other) != uid_of(installation) && parent(other) == parent(installation)
         });
-        all.collect()
+        // Of several that export a name, only the one that has it counts.
+        let taken_by_another = |other: &Value, name: &str| {
+            let object = names::data_name(scope.as_deref(), name);
+            let mut all = self.of("DataObject");
+            let found = all.find(|found| name_of(found) == object);
+            found.is_some_and(|found| !is_owned_by(found, uid_of(other)))
+        };
+        let exporters = siblings.filter(|other| {
+            let mut shared = data(other, "exports")
+                .intersection(&imports)
+                .copied()
+                .collect::<Vec<_>>()
+                .into_iter();
+            shared.any(|name| !taken_by_another(other, name))
+        });
+        exporters.collect()
     }
 
     fn item(&self, item: &Value, gone: bool) -> Option<String> {

@@ -174,12 +174,7 @@ impl<'a> Act<'a> {
     fn end_as(&mut self, world: &World, phase: InstallationPhase) {
         self.status.phase = Some(phase);
         self.status.ended_generation = self.metadata.generation;
-        let imports: Vec<_> = world
-            .imports
-            .iter()
-            .map(|found| found.status.clone())
-            .collect();
-        self.status.ended_imports = facts::digest(&facts::generations(&imports));
+        self.status.ended_imports = world.digest_of_imports();
     }
 
     fn note(&mut self, trouble: &Trouble) {

@@ -74,7 +74,15 @@ impl World {
             own: &own,
             facts: &facts,
         };
+        let error = status.last_error.as_ref();
+        // Others can end these two without a change of this one.
+        let by_others = error.is_some_and(|error| error.reason == "DuplicateExport")
+            || spec.blueprint.path.is_some();
+        let failed = status.phase == Some(InstallationPhase::Failed)
+            && status.ended_generation == metadata.generation
+            && status.ended_imports == digest_of_imports(&imports);
         let observed = Observed {
+            failed_as_it_is: failed && !by_others,
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
             phase: status.phase,
@@ -117,9 +125,19 @@ impl World {
         self.observed.clone()
     }
 
+    /// The generations of all imports, in one word.
+    pub(super) fn digest_of_imports(&self) -> String {
+        digest_of_imports(&self.imports)
+    }
+
     pub(super) fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
+}
+
+fn digest_of_imports(imports: &[Resolved]) -> String {
+    let imports: Vec<_> = imports.iter().map(|found| found.status.clone()).collect();
+    facts::digest_of_all(&imports)
 }
 
 pub(super) fn annotation<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
@@ -307,10 +325,13 @@ impl Around<'_> {
         names
             .map(|name| {
                 let facts = self.index.facts(self.namespace, &name);
-                let idle = facts.is_some_and(|facts| facts.marked && !facts.deployed);
+                let going = facts.as_ref().is_some_and(|facts| facts.marked);
+                let deployed = facts.is_some_and(|facts| facts.deployed);
+                let circle = going && self.index.depends(self.namespace, self.own, &name);
                 Importer {
                     name,
-                    never_deployed_and_going: idle,
+                    never_deployed_and_going: going && !deployed,
+                    going_in_circle: circle,
                 }
             })
             .collect()

@@ -56,6 +56,7 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
         return None;
     }
     Some(Observed {
+        failed_as_it_is: false,
         generation: metadata.generation.unwrap_or_default(),
         observed_generation: status.observed_generation,
         phase: status.phase,
