@@ -169,6 +169,17 @@ fn check_value(
                 format!("has to be a list of targets, and is {}", kind(value)),
             ),
         },
+        ValueKind::TargetMap { target_type } => match value.as_object() {
+            Some(targets) => {
+                for (key, target) in targets {
+                    check_target(side, target_type, target, &format!("[{key}]"), &mut push);
+                }
+            }
+            None => push(
+                "",
+                format!("has to be a map of targets, and is {}", kind(value)),
+            ),
+        },
     }
 }
 

@@ -140,7 +140,7 @@ pub struct DataImport {
     pub config_map_ref: Option<KeyReference>,
 }
 
-/// One target, or list of targets, that is imported.
+/// One target, a list of targets or a map of targets that is imported: exactly one of the other fields says which.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetImport {
@@ -155,6 +155,12 @@ pub struct TargetImport {
     /// A list that the parent imports under this name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub target_list_ref: String,
+    /// Targets by keys of one's own choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_map: Option<BTreeMap<String, String>>,
+    /// A map that the parent imports under this name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub target_map_ref: String,
 }
 
 /// All exports of an installation.
@@ -243,7 +249,7 @@ pub struct InstallationStatus {
 pub struct ImportStatus {
     /// The name of the blueprint's import.
     pub name: String,
-    /// `dataObject`, `target`, `targetList`, `secret` or `configMap`.
+    /// `dataObject`, `target`, `targetList`, `targetMap`, `secret` or `configMap`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The DataObject's name, as the spec gives it.
@@ -255,6 +261,9 @@ pub struct ImportStatus {
     /// The targets of a list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub target_list: Vec<TargetStatus>,
+    /// The targets of a map.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub target_map: BTreeMap<String, TargetStatus>,
     /// The Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<KeyReference>,
@@ -269,7 +278,7 @@ pub struct ImportStatus {
     pub config_generation: String,
 }
 
-/// A target of a list, as it was at the last update.
+/// A target of a list or a map, as it was at the last update.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetStatus {

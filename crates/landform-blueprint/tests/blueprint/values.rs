@@ -244,6 +244,28 @@ fn i41_problems_never_hold_values() {
 }
 
 #[test]
+fn i41_targets_of_a_map_are_of_their_type() {
+    let blueprint = blueprint("imports:\n- {name: places, type: targetMap, targetType: cluster}\n");
+    let complete = |values| complete(&blueprint, values);
+    assert!(complete(json!({"places": {"red": target("a"), "blue": target("b")}})).is_ok());
+    assert!(complete(json!({"places": {}})).is_ok());
+    let mut other = target("x");
+    other["spec"]["type"] = json!("other");
+    assert_eq!(
+        complete(json!({"places": {"red": other, "blue": target("b")}})).unwrap_err(),
+        ["import \"places\" at [red].spec.type: has to be `cluster`, and is another type"]
+    );
+    assert_eq!(
+        complete(json!({"places": [target("a")]})).unwrap_err(),
+        ["import \"places\": has to be a map of targets, and is a list"]
+    );
+    assert_eq!(
+        complete(json!({})).unwrap_err(),
+        ["import \"places\": it is required, and nothing provides it"]
+    );
+}
+
+#[test]
 fn i41_targets_are_of_their_type() {
     let blueprint = blueprint(
         "imports:\n- {name: one, targetType: cluster}\n- {name: many, type: targetList, targetType: cluster}\n",

@@ -55,6 +55,15 @@ pub(super) enum TargetList {
     OfParent(String),
 }
 
+/// A map of targets that is imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TargetMap {
+    /// These keys.
+    Keys(Vec<String>),
+    /// The one that the parent imports under this name.
+    OfParent(String),
+}
+
 /// An installation at a glance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
@@ -75,6 +84,8 @@ pub(super) struct Facts {
     pub(super) imports: Vec<Given>,
     /// The lists of targets that it imports, by the import's name.
     pub(super) lists: BTreeMap<String, TargetList>,
+    /// The maps of targets that it imports, by the import's name.
+    pub(super) maps: BTreeMap<String, TargetMap>,
     /// The generations of its siblings that it has imported.
     pub(super) taken: BTreeMap<String, String>,
 }
@@ -110,6 +121,17 @@ impl Facts {
             Some((import.name.clone(), list))
         });
         let lists = lists.collect();
+        let maps = spec.imports.targets.iter().filter_map(|import| {
+            let map = match &import.target_map {
+                Some(targets) => TargetMap::Keys(targets.keys().cloned().collect()),
+                None if !import.target_map_ref.is_empty() => {
+                    TargetMap::OfParent(import.target_map_ref.clone())
+                }
+                None => return None,
+            };
+            Some((import.name.clone(), map))
+        });
+        let maps = maps.collect();
         let taken = status.imports.iter().filter_map(|import| {
             let source = import.source_ref.as_ref()?;
             Some((source.name.clone(), import.config_generation.clone()))
@@ -126,6 +148,7 @@ impl Facts {
             exports,
             imports: imports_of(&spec.imports, scope.as_deref()),
             lists,
+            maps,
             taken: taken.collect(),
             parent,
         }
@@ -178,7 +201,9 @@ fn imports_of(imports: &InstallationImports, scope: Option<&str>) -> Vec<Given> 
     let data = data.map(|import| given(GivenKind::Data, &import.data_ref));
     let targets = imports.targets.iter().flat_map(|import| {
         let one = Some(&import.target).filter(|name| !name.is_empty());
-        one.into_iter().chain(import.targets.iter().flatten())
+        let map = import.target_map.iter().flat_map(BTreeMap::values);
+        let many = import.targets.iter().flatten().chain(map);
+        one.into_iter().chain(many)
     });
     let targets = targets.map(|key| given(GivenKind::Target, key));
     let mut all: Vec<_> = data.chain(targets).collect();

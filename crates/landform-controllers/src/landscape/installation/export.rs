@@ -68,7 +68,7 @@ impl Export<'_> {
                 source_type: "export",
                 content: &wanted.value,
             };
-            write_given(self.world, &given).await?;
+            write_given(self.world, &given, &[]).await?;
         }
         let gone = before
             .iter()
@@ -101,10 +101,15 @@ impl Export<'_> {
                     .target_list
                     .iter()
                     .map(|target| &target.config_generation);
+                let map = import
+                    .target_map
+                    .iter()
+                    .map(|(key, target)| (key, &target.config_generation));
                 json!([
                     import.name,
                     import.config_generation,
-                    list.collect::<Vec<_>>()
+                    list.collect::<Vec<_>>(),
+                    map.collect::<Vec<_>>()
                 ])
             })
             .collect();

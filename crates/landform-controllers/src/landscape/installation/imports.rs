@@ -13,7 +13,7 @@ use landform_api::landscaper::names;
 use landform_api::landscaper::report::ObjectName;
 use landform_decide::installation::{Import, Present};
 use landform_engine::{Actor, Context, Failure, Ref};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::landscape::content;
 use crate::landscape::facts::{self, Given, GivenKind, parent_of};
@@ -54,6 +54,8 @@ enum Place {
     },
     /// The targets' names, as written and in the API; none when nobody imports such a list.
     Targets(Option<Vec<(String, String)>>),
+    /// The targets' names by their keys, as written and in the API; none when the parent imports no such map.
+    TargetMap(Option<BTreeMap<String, (String, String)>>),
     /// The import says nothing.
     Nowhere,
 }
@@ -70,6 +72,11 @@ impl Place {
                 .iter()
                 .flatten()
                 .map(|(_, object)| (GivenKind::Target.kind(), object.clone()))
+                .collect(),
+            Self::TargetMap(targets) => targets
+                .iter()
+                .flatten()
+                .map(|(_, (_, object))| (GivenKind::Target.kind(), object.clone()))
                 .collect(),
             Self::Nowhere => Vec::new(),
         }
@@ -107,6 +114,22 @@ fn places(
             Place::Targets(list.map(|names| {
                 let names = names.into_iter();
                 names.map(|name| (name.clone(), name)).collect()
+            }))
+        } else if let Some(targets) = &import.target_map {
+            let named = targets.iter();
+            let named = named.map(|(id, key)| (id.clone(), (key.clone(), object(key))));
+            Place::TargetMap(Some(named.collect()))
+        } else if !import.target_map_ref.is_empty() {
+            let map = &import.target_map_ref;
+            let keys = parent.and_then(|parent| index.target_map(namespace, parent, map));
+            Place::TargetMap(keys.map(|keys| {
+                // The parent writes each of them where what is nested in it finds it.
+                let elements = keys.into_iter().map(|id| {
+                    let key = names::element_key(map, &id);
+                    let object = object(&key);
+                    (id, (key, object))
+                });
+                elements.collect()
             }))
         } else if import.target.is_empty() {
             Place::Nowhere
@@ -212,6 +235,7 @@ impl Importer<'_> {
                 finish(status, import, source, recorded, value)
             }
             Place::Targets(targets) => self.list(name, targets, recorded, status),
+            Place::TargetMap(targets) => self.map(name, targets, recorded, status),
             Place::Secret(reference) => {
                 status.kind = "secret".into();
                 status.secret_ref = Some(reference.clone());
@@ -287,6 +311,47 @@ impl Importer<'_> {
             imports,
             status,
             value: values.map(Value::Array),
+        }
+    }
+
+    fn map(
+        &self,
+        name: &str,
+        targets: Option<BTreeMap<String, (String, String)>>,
+        recorded: Option<&ImportStatus>,
+        mut status: ImportStatus,
+    ) -> Resolved {
+        status.kind = "targetMap".into();
+        let Some(targets) = targets else {
+            let import = missing(
+                name,
+                self.name_of("Target", "(the parent imports no such map)"),
+            );
+            return finish(status, import, None, recorded, None);
+        };
+        let mut imports = Vec::new();
+        let mut values = Some(Map::new());
+        for (id, (key, object)) in targets {
+            let (mut import, source, value) = self.target(&names::element_key(name, &id), object);
+            let before = recorded.and_then(|recorded| recorded.target_map.get(&id));
+            let before = before.filter(|before| before.target == key);
+            import.recorded = before.map(|before| before.config_generation.clone());
+            let found = TargetStatus {
+                target: key,
+                source_ref: source.map(|name| self.reference(name)),
+                config_generation: generation_of(&import),
+            };
+            status.target_map.insert(id.clone(), found);
+            imports.push(import);
+            values = values.zip(value).map(|(mut values, value)| {
+                values.insert(id, value);
+                values
+            });
+        }
+        Resolved {
+            imports,
+            status,
+            value: values.map(Value::Object),
         }
     }
 
@@ -426,10 +491,13 @@ fn finish(
     }
 }
 
-/// Whether the imports at the last update were others than those of now: one more, one less, or a list of
-/// another length.
+/// Whether the imports at the last update were others than those of now: one more, one less, a list of
+/// another length, or a map with other keys.
 pub(super) fn differ(recorded: &[ImportStatus], now: &[Resolved]) -> bool {
-    let shape = |import: &ImportStatus| (import.name.clone(), import.target_list.len());
+    let shape = |import: &ImportStatus| {
+        let keys: Vec<_> = import.target_map.keys().cloned().collect();
+        (import.name.clone(), (import.target_list.len(), keys))
+    };
     let recorded: BTreeMap<_, _> = recorded.iter().map(shape).collect();
     let now: BTreeMap<_, _> = now.iter().map(|found| shape(&found.status)).collect();
     recorded != now

@@ -7,6 +7,7 @@ mod act;
 mod export;
 mod imports;
 mod observe;
+mod passed_on;
 mod rest;
 mod update;
 

@@ -16,7 +16,7 @@ use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ConditionStatus, Operation, keys, names};
 use landform_blueprint::{
     Blueprint, BlueprintError, DeployItemTemplate, Input, MappingKind, SubinstallationTemplate,
-    ValueKind, map_data,
+    map_data,
 };
 use landform_decide::installation::ChildKind;
 use landform_engine::{Context, Failure, write_time};
@@ -25,6 +25,7 @@ use time::OffsetDateTime;
 
 use super::act::Stop;
 use super::observe::World;
+use super::passed_on::passed_on;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::objects::{is_owned_by, label_value, owner, owning_installation};
@@ -143,24 +144,17 @@ impl Update<'_> {
         status: &mut InstallationStatus,
     ) -> Result<(), Stop> {
         let own = names::installation_context(self.world.name());
-        let mut wanted = Vec::new();
-        if !nested.is_empty() {
-            for (key, value) in &input.imports {
-                let kind = match blueprint.import(key).map(|import| &import.kind) {
-                    Some(ValueKind::Target { .. }) => "Target",
-                    // Nested installations reach the targets of a list by its name.
-                    Some(ValueKind::TargetList { .. }) => continue,
-                    Some(ValueKind::Data { .. }) | None => "DataObject",
-                };
-                wanted.push((kind, key, value));
-            }
-        }
+        let wanted = if nested.is_empty() {
+            Vec::new()
+        } else {
+            passed_on(blueprint, &input.imports, nested)
+        };
         let before = std::mem::take(&mut status.context_objects);
         status.context_objects = wanted
             .iter()
-            .map(|(kind, key, _)| ObjectName {
-                kind: (*kind).to_owned(),
-                name: names::data_name(Some(&own), key),
+            .map(|passed| ObjectName {
+                kind: passed.kind.to_owned(),
+                name: names::data_name(Some(&own), &passed.key()),
                 ..ObjectName::default()
             })
             .collect();
@@ -176,16 +170,16 @@ impl Update<'_> {
             };
             self.context.write_status(&both).await?;
         }
-        for (kind, key, value) in wanted {
+        for passed in wanted {
             let given = Given {
-                kind,
+                kind: passed.kind,
                 context: Some(&own),
-                key,
+                key: &passed.key(),
                 source: &own,
                 source_type: "import",
-                content: value,
+                content: passed.value,
             };
-            write_given(self.world, &given).await?;
+            write_given(self.world, &given, &passed.labels()).await?;
         }
         let gone = before
             .iter()
@@ -379,8 +373,12 @@ pub(super) struct Given<'a> {
     pub(super) content: &'a Value,
 }
 
-/// Writes a DataObject or a Target, if it isn't as it should be. One that somebody else owns is left alone.
-pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), Stop> {
+/// Writes a DataObject or a Target, if it isn't as it should be. One that another object owns is left alone.
+pub(super) async fn write_given(
+    world: &World,
+    given: &Given<'_>,
+    more_labels: &[(&'static str, String)],
+) -> Result<(), Stop> {
     let name = names::data_name(given.context, given.key);
     let (field, content) = match given.kind {
         "Target" => ("spec", target_spec(given)?),
@@ -398,6 +396,8 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
     if let Some(context) = given.context {
         labels.insert(keys::DATA_CONTEXT.to_owned(), label_value(context));
     }
+    let more_labels = more_labels.iter();
+    labels.extend(more_labels.map(|(key, value)| ((*key).to_owned(), value.clone())));
     let objects = &world.objects;
     let Some(found) = objects.get(given.kind, &name).await? else {
         let metadata = json!({
