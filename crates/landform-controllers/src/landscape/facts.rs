@@ -55,15 +55,6 @@ pub(super) enum TargetList {
     OfParent(String),
 }
 
-/// A map of targets that is imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TargetMap {
-    /// These keys.
-    Keys(Vec<String>),
-    /// The one that the parent imports under this name.
-    OfParent(String),
-}
-
 /// An installation at a glance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
@@ -84,8 +75,9 @@ pub(super) struct Facts {
     pub(super) imports: Vec<Given>,
     /// The lists of targets that it imports, by the import's name.
     pub(super) lists: BTreeMap<String, TargetList>,
-    /// The maps of targets that it imports, by the import's name.
-    pub(super) maps: BTreeMap<String, TargetMap>,
+    /// The keys of the maps of targets that it has imported, by the import's name: those are written where
+    /// what is nested in it finds them.
+    pub(super) maps: BTreeMap<String, Vec<String>>,
     /// The generations of its siblings that it has imported.
     pub(super) taken: BTreeMap<String, String>,
 }
@@ -121,15 +113,11 @@ impl Facts {
             Some((import.name.clone(), list))
         });
         let lists = lists.collect();
-        let maps = spec.imports.targets.iter().filter_map(|import| {
-            let map = match &import.target_map {
-                Some(targets) => TargetMap::Keys(targets.keys().cloned().collect()),
-                None if !import.target_map_ref.is_empty() => {
-                    TargetMap::OfParent(import.target_map_ref.clone())
-                }
-                None => return None,
-            };
-            Some((import.name.clone(), map))
+        let maps = status.imports.iter();
+        let maps = maps.filter(|import| import.kind == "targetMap");
+        let maps = maps.map(|import| {
+            let keys = import.target_map.keys().cloned().collect();
+            (import.name.clone(), keys)
         });
         let maps = maps.collect();
         let taken = status.imports.iter().filter_map(|import| {

@@ -10,20 +10,13 @@ use landform_decide::execution::Item;
 use landform_decide::installation::{Child, ChildKind, Dependency};
 use parking_lot::RwLock;
 
-use super::facts::{self, Facts, Given, GivenKind, TargetList, TargetMap};
+use super::facts::{self, Facts, Given, GivenKind, TargetList};
 
 /// A namespace and a name in it.
 type Name = (String, String);
 
 /// An import is followed through at most this many installations, each nested in the next.
 const NESTED_MAX: usize = 64;
-
-/// Where an import of an installation leads.
-enum Upwards {
-    Found(Vec<String>),
-    /// The parent imports it under this name.
-    OfParent(String),
-}
 
 /// The index. Reads are short; the engine alone writes.
 #[derive(Default)]
@@ -175,54 +168,33 @@ impl Index {
         installation: &str,
         import: &str,
     ) -> Option<Vec<String>> {
-        self.upwards(namespace, installation, import, |facts, import| match facts
-            .lists
-            .get(import)?
-        {
-            TargetList::Names(names) => Some(Upwards::Found(names.clone())),
-            TargetList::OfParent(name) => Some(Upwards::OfParent(name.clone())),
-        })
+        let maps = self.0.read();
+        let (mut installation, mut import) = (installation.to_owned(), import.to_owned());
+        // Labels say who the parent is, and they can say anything.
+        for _ in 0..NESTED_MAX {
+            let name = (namespace.to_owned(), installation);
+            let facts = maps.installations.get(&name)?;
+            match facts.lists.get(&import)? {
+                TargetList::Names(names) => return Some(names.clone()),
+                TargetList::OfParent(name) => {
+                    import = name.clone();
+                    installation = facts.parent.clone()?;
+                }
+            }
+        }
+        None
     }
 
-    /// The keys of a map of targets that an installation imports, however far up it comes from. None when
-    /// no installation on the way imports such a map.
+    /// The keys of a map of targets that an installation has imported.
     pub(super) fn target_map(
         &self,
         namespace: &str,
         installation: &str,
         import: &str,
     ) -> Option<Vec<String>> {
-        self.upwards(namespace, installation, import, |facts, import| match facts
-            .maps
-            .get(import)?
-        {
-            TargetMap::Keys(keys) => Some(Upwards::Found(keys.clone())),
-            TargetMap::OfParent(name) => Some(Upwards::OfParent(name.clone())),
-        })
-    }
-
-    /// Follows an import from parent to parent. Labels say who the parent is, and they can say anything.
-    fn upwards(
-        &self,
-        namespace: &str,
-        installation: &str,
-        import: &str,
-        look: impl Fn(&Facts, &str) -> Option<Upwards>,
-    ) -> Option<Vec<String>> {
         let maps = self.0.read();
-        let (mut installation, mut import) = (installation.to_owned(), import.to_owned());
-        for _ in 0..NESTED_MAX {
-            let name = (namespace.to_owned(), installation);
-            let facts = maps.installations.get(&name)?;
-            match look(facts, &import)? {
-                Upwards::Found(names) => return Some(names),
-                Upwards::OfParent(name) => {
-                    import = name;
-                    installation = facts.parent.clone()?;
-                }
-            }
-        }
-        None
+        let name = (namespace.to_owned(), installation.to_owned());
+        maps.installations.get(&name)?.maps.get(import).cloned()
     }
 
     /// The deploy items of an execution.

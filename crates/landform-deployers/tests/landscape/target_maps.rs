@@ -98,7 +98,7 @@ async fn i13_each_target_of_a_map_has_its_item_and_a_change_of_one_reaches_that_
     assert_eq!(blue["target"], "west");
 
     // Another key, and another target under a key that was there.
-    let map = json!({"red": "north", "blue": null, "green": "west"});
+    let map = json!({"red": "north", "green": "west"});
     landscape
         .patch(
             "Installation",
@@ -216,10 +216,44 @@ async fn i40_nested_installations_reach_maps_and_single_targets_of_maps_and_list
     landscape.phase("top", "Succeeded").await;
     configurations("e2").await;
 
+    // A key that is added at the root reaches those that import the whole map, and one that goes too.
+    landscape.target("north", json!({"at": "n1"})).await;
+    let imports = |map: Value| {
+        json!({"spec": {"imports": {"targets": [
+            {"name": "clusters", "targetMap": map},
+            {"name": "row", "targets": ["west", "east"]}, {"name": "single", "target": "east"},
+        ]}}})
+    };
+    let middle = landscape.nested("top", "middle").await;
+    let inner = landscape.nested(&middle, "inner").await;
+    for (map, expected) in [
+        (
+            json!({"red": "east", "blue": "west", "green": "north"}),
+            vec!["paint-blue", "paint-green", "paint-red"],
+        ),
+        (
+            json!({"red": "east", "blue": "west"}),
+            vec!["paint-blue", "paint-red"],
+        ),
+    ] {
+        landscape.patch("Installation", "top", imports(map)).await;
+        landscape.quiet().await;
+        landscape.phase("top", "Succeeded").await;
+        let items = items(&landscape, &inner).await;
+        let names: Vec<_> = items.iter().map(|(name, _, _)| name.as_str()).collect();
+        assert_eq!(names, expected);
+    }
+    // The target of the nested map is gone with its key, the one that it was made from is not.
+    let targets = landscape.list("Target").await;
+    let green = targets
+        .iter()
+        .find(|target| target["metadata"]["labels"][format!("{label}/targetmapkey")] == "green");
+    assert_eq!(green, None);
+
     landscape.delete("Installation", "top").await;
     landscape.gone("Installation", "top").await;
     landscape.quiet().await;
-    assert_eq!(landscape.names("Target").await, ["east", "west"]);
+    assert_eq!(landscape.names("Target").await, ["east", "north", "west"]);
     assert_eq!(landscape.names("DeployItem").await, [""; 0]);
 }
 

@@ -54,7 +54,7 @@ enum Place {
     },
     /// The targets' names, as written and in the API; none when nobody imports such a list.
     Targets(Option<Vec<(String, String)>>),
-    /// The targets' names by their keys, as written and in the API; none when the parent imports no such map.
+    /// The targets' names by their keys, as written and in the API; none when the parent has imported no such map.
     TargetMap(Option<BTreeMap<String, (String, String)>>),
     /// The import says nothing.
     Nowhere,
@@ -325,7 +325,7 @@ impl Importer<'_> {
         let Some(targets) = targets else {
             let import = missing(
                 name,
-                self.name_of("Target", "(the parent imports no such map)"),
+                self.name_of("Target", "(the parent has imported no such map)"),
             );
             return finish(status, import, None, recorded, None);
         };
