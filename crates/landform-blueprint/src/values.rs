@@ -59,6 +59,27 @@ fn complete_level(
     }
 }
 
+/// Whether nothing has to provide an import.
+pub(crate) fn may_be_absent(
+    definitions: &[ImportDefinition],
+    name: &str,
+    given: &impl Fn(&str) -> bool,
+) -> bool {
+    definitions.iter().any(|definition| {
+        let optional = !definition.required || definition.default.is_some();
+        if definition.name == name {
+            return optional;
+        }
+        let absent = definition.default.is_none() && !given(&definition.name);
+        if absent {
+            let mut below = BTreeSet::new();
+            all_names(&definition.imports, &mut below);
+            return below.contains(name);
+        }
+        may_be_absent(&definition.imports, name, given)
+    })
+}
+
 /// The names of given values that the blueprint doesn't ask for.
 pub(crate) fn undeclared(
     definitions: &[ImportDefinition],

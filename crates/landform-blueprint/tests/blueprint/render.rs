@@ -151,7 +151,11 @@ fn e11_wrong_deploy_items_are_refused() {
         ),
         (
             "{{ getResource .cd \"name\" \"x\" }}",
-            "component descriptors are not supported yet",
+            "the installation has no component descriptor that can be read",
+        ),
+        (
+            "{{ getResourceContent .cd \"name\" \"x\" }}",
+            "contents of components can't be read yet",
         ),
         ("{{ fail \"no way\" }}", "main.yaml:1:4: no way"),
     ];
@@ -212,7 +216,7 @@ fn output_that_is_no_yaml_is_reported_without_it() {
     let data = json!({"data": "canary: [canary\ncanary: 'canary\n- canary"});
     for template in [
         "{{ .imports.data }}",
-        "a: 1\na: {{ .imports.data }}",
+        "a: 1\na: [{{ .imports.data }}",
         "x: *{{ .imports.data }}",
         "deployItems: {{ .imports.data | quote }}",
     ] {

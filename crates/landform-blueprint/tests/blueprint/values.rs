@@ -344,3 +344,23 @@ fn mappings_take_values_and_go_templates() {
     );
     assert!(!text.contains("canary"), "{text}");
 }
+
+#[test]
+fn i41_imports_that_nothing_has_to_provide() {
+    let blueprint = blueprint(
+        "imports:\n- {name: must, schema: {}}\n- {name: may, required: false, schema: {}}\n- {name: else, schema: {}, default: {value: 1}}\n\
+         - name: url\n  required: false\n  schema: {}\n  imports:\n  - {name: password, schema: {}}\n  - name: proxy\n    required: false\n    schema: {}\n    imports: [{name: port, schema: {}}]\n",
+    );
+    let absent = |given: &[&str]| {
+        let names = [
+            "must", "may", "else", "url", "password", "proxy", "port", "unknown",
+        ];
+        let names = names.into_iter();
+        let absent =
+            names.filter(|name| blueprint.may_be_absent(name, |other| given.contains(&other)));
+        absent.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(absent(&[]), "may else url password proxy port");
+    assert_eq!(absent(&["url"]), "may else url proxy port");
+    assert_eq!(absent(&["url", "proxy"]), "may else url proxy");
+}
