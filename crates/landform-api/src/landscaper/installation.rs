@@ -13,10 +13,10 @@ use super::report::{Condition, LastError, ObjectName, WaitingOn};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InstallationSpec {
-    /// The Context with settings that many installations share.
+    /// The Context with settings that many installations share; without a name it is `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// The component that the blueprint belongs to. Not read yet.
+    /// The component that the blueprint belongs to. Only what is inline is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub component_descriptor: Option<ComponentDescriptorDefinition>,
     /// What to install.
@@ -238,6 +238,9 @@ pub struct InstallationStatus {
     /// Whether an update by force was begun and has not come to its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub force_begun: bool,
+    /// What looks wrong in what its templates rendered, without being an error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_on: Vec<WaitingOn>,

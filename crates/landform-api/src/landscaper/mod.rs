@@ -5,7 +5,7 @@
 //! ([`definition`]).
 //!
 //! Fields that Landform adds to Landscaper's are `status.waitingOn` of the three reconciled kinds,
-//! `status.{templateState,endedGeneration,forceBegun,contextObjects,exportedObjects}`
+//! `status.{templateState,endedGeneration,forceBegun,contextObjects,exportedObjects,warnings}`
 //! of an Installation, `status.targetGeneration` of a DeployItem, and `spec.blueprint.path`.
 
 pub mod data;

@@ -11,6 +11,9 @@ const LONGEST_NAME: usize = 253;
 /// A generated name is no longer than this before its suffix.
 const LONGEST_PREFIX: usize = 58;
 
+/// The Context of installations that name none.
+pub const DEFAULT_CONTEXT: &str = "default";
+
 /// The context that the children of an installation see.
 #[must_use]
 pub fn installation_context(installation: &str) -> String {

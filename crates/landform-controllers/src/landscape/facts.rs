@@ -210,6 +210,7 @@ pub(super) struct Glance {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SpecGlance {
+    pub(super) context: Option<String>,
     pub(super) imports: InstallationImports,
     pub(super) exports: InstallationExports,
 }

@@ -33,6 +33,7 @@ struct Maps {
     executions: BTreeMap<Name, Child>,
     /// The generations of DataObjects and Targets.
     given: BTreeMap<(String, Given), String>,
+    contexts: BTreeSet<Name>,
 }
 
 impl Index {
@@ -109,6 +110,21 @@ impl Index {
             name: name.to_owned(),
         };
         self.0.write().given.remove(&(namespace.to_owned(), given));
+    }
+
+    pub(super) fn context_seen(&self, object: &DynamicObject) {
+        self.0.write().contexts.insert(name_of(object));
+    }
+
+    pub(super) fn context_gone(&self, namespace: &str, name: &str) {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.0.write().contexts.remove(&name);
+    }
+
+    pub(super) fn has_context(&self, namespace: &str, name: &str) -> bool {
+        let maps = self.0.read();
+        maps.contexts
+            .contains(&(namespace.to_owned(), name.to_owned()))
     }
 
     /// The generation of a DataObject or a Target, if it exists.

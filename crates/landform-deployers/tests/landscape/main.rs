@@ -11,6 +11,7 @@ mod changes;
 mod deletion;
 mod errors;
 mod harness;
+mod manifests;
 mod nested;
 mod recorder;
 mod rename;

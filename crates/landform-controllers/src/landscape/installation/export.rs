@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::act::Stop;
 use super::observe::World;
 use super::update::{self, Given, Ready, delete_given, invalid, write_given};
+use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts;
@@ -129,13 +130,15 @@ impl Export<'_> {
         if spec.exports.data.is_empty() && spec.exports.targets.is_empty() {
             return Ok(Vec::new());
         }
-        let Ready { blueprint, input } =
-            update::prepare(self.context, self.blueprints, self.world)?;
+        let Ready {
+            blueprint, input, ..
+        } = update::prepare(self.context, self.blueprints, self.world)?;
         let values = self.values().await?;
         let rendered = blueprint
             .render_exports(&input, &values)
             .map_err(|error| invalid("CreateExports", "ExportExecutionFailed", &error))?;
         status.template_state.extend(rendered.state);
+        warnings::of_exports(self.context, status, &rendered.warnings);
         let exports = rendered.value;
         let problems = blueprint.check_exports(&exports);
         if !problems.is_empty() {

@@ -1,6 +1,6 @@
 //! What an installation imports: which objects, whether they are there, and what is in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
@@ -9,12 +9,13 @@ use landform_api::landscaper::installation::{
     DataImport, ImportStatus, InstallationImports, InstallationSpec, InstallationStatus,
     KeyReference, ObjectReference, TargetImport, TargetStatus,
 };
-use landform_api::landscaper::names;
 use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{self, InstallationPhase, names};
 use landform_decide::installation::{Import, Present};
 use landform_engine::{Actor, Context, Failure, Ref};
 use serde_json::{Map, Value};
 
+use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts::{self, Given, GivenKind, parent_of};
 use crate::landscape::index::Index;
@@ -26,9 +27,12 @@ pub(super) fn references(object: &DynamicObject, index: &Index) -> Vec<Ref> {
     let namespace = object.namespace().unwrap_or_default();
     let parent = parent_of(object);
     let places = places(&spec.imports, &namespace, parent.as_deref(), index);
+    let named = named_context(spec.context.as_deref());
+    let named = named.map(|name| (landscaper::kind("Context"), name.to_owned()));
     let mut refs: Vec<_> = places
         .iter()
         .flat_map(|(_, place)| place.objects())
+        .chain(named)
         .map(|(kind, name)| Ref {
             kind,
             namespace: Some(namespace.clone()),
@@ -38,6 +42,11 @@ pub(super) fn references(object: &DynamicObject, index: &Index) -> Vec<Ref> {
     refs.sort();
     refs.dedup();
     refs
+}
+
+/// The Context that an installation needs by name; the one that is called `default` is made for it.
+fn named_context(context: Option<&str>) -> Option<&str> {
+    context.filter(|name| !name.is_empty() && *name != names::DEFAULT_CONTEXT)
 }
 
 /// Where one import comes from.
@@ -195,6 +204,63 @@ impl Importer<'_> {
         places
             .map(|(name, place)| self.resolve_one(&name, place))
             .collect()
+    }
+
+    /// Lets optional imports be absent whose object doesn't exist, and which no sibling exports. When the object
+    /// appears, that is a change like any other.
+    pub(super) fn leave_out_optional(
+        &self,
+        spec: &InstallationSpec,
+        found: &mut [Resolved],
+        blueprints: &Blueprints,
+    ) {
+        let exists =
+            |import: &Import| import.present != Present::Missing || self.is_exported(import);
+        if found.iter().all(|found| found.imports.iter().all(exists)) {
+            return;
+        }
+        // Whatever is wrong with a blueprint is told when an update needs it.
+        let Ok(blueprint) = blueprints.load(&spec.blueprint) else {
+            return;
+        };
+        let given: BTreeSet<String> = found
+            .iter()
+            .filter(|found| found.value.is_some())
+            .map(|found| found.status.name.clone())
+            .chain(spec.import_data_mappings.keys().cloned())
+            .collect();
+        for found in found.iter_mut().filter(|found| found.value.is_none()) {
+            let name = &found.status.name;
+            if !blueprint.may_be_absent(name, |other| given.contains(other)) {
+                continue;
+            }
+            for import in &mut found.imports {
+                if import.present == Present::Missing && !self.is_exported(import) {
+                    import.present = Present::Satisfied(String::new());
+                }
+            }
+        }
+    }
+
+    fn is_exported(&self, import: &Import) -> bool {
+        let kind = match import.object.kind.as_str() {
+            "DataObject" => GivenKind::Data,
+            "Target" => GivenKind::Target,
+            _ => return false,
+        };
+        let name = import.object.name.clone();
+        let exporters = self.index.exporters(self.namespace, &Given { kind, name });
+        exporters.iter().any(|name| name != self.name)
+    }
+
+    /// The Context that the spec names, if it doesn't exist: an update needs it. What is deployed stays as it is.
+    pub(super) fn missing_context(&self, spec: &InstallationSpec) -> Option<Import> {
+        let name = named_context(spec.context.as_deref())?;
+        let generation = self.context.object().metadata.generation;
+        let settled = self.recorded.phase == Some(InstallationPhase::Succeeded)
+            && self.recorded.observed_generation == generation;
+        let missing_one = || missing("spec.context", self.name_of("Context", name));
+        (!settled && self.object("Context", name).is_none()).then(missing_one)
     }
 
     fn object(&self, kind: &str, name: &str) -> Option<&DynamicObject> {

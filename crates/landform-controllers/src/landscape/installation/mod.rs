@@ -9,7 +9,9 @@ mod imports;
 mod observe;
 mod passed_on;
 mod rest;
+mod shared_context;
 mod update;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -44,13 +46,16 @@ impl Installations {
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        shared_context::ensure(context, &self.index).await?;
         let mut run = act::Act::new(context, &self.index, &self.blueprints)?;
         if let Some(former) = context.former_name() {
             rename::installation(context, former).await?;
             run.require_update();
         }
         for _ in 0..ROUNDS {
-            let world = observe::World::read(context, &self.index, run.metadata(), run.status());
+            let (index, blueprints) = (&self.index, &self.blueprints);
+            let world =
+                observe::World::read(context, index, blueprints, run.metadata(), run.status());
             let world = world.await?;
             let decision = decide(&world.observed());
             if let Some(rule) = decision.rule {
@@ -110,13 +115,17 @@ impl Reconciler for Installations {
         let index = self.index.clone();
         let relatives = Related::new(self.kind(), move |object| relatives(object, &index));
         // These lead to nobody: who imports them refers to them. They are followed for the index.
-        let given = [GivenKind::Data, GivenKind::Target];
-        let given = given.map(|given| Related::new(given.kind(), |_| Vec::new()).when_moved(|_| 0));
+        let followed = [
+            GivenKind::Data.kind(),
+            GivenKind::Target.kind(),
+            landscaper::kind("Context"),
+        ];
+        let followed = followed.map(|kind| Related::new(kind, |_| Vec::new()).when_moved(|_| 0));
         let mut related = vec![
             execution.when_moved(movement),
             relatives.when_moved(movement),
         ];
-        related.extend(given);
+        related.extend(followed);
         related
     }
 
@@ -126,6 +135,7 @@ impl Reconciler for Installations {
             "Execution" => self.index.execution_seen(object),
             "DataObject" => self.index.given_seen(GivenKind::Data, object),
             "Target" => self.index.given_seen(GivenKind::Target, object),
+            "Context" => self.index.context_seen(object),
             _ => {}
         }
     }
@@ -136,6 +146,7 @@ impl Reconciler for Installations {
             "Execution" => self.index.execution_gone(namespace, name),
             "DataObject" => self.index.given_gone(GivenKind::Data, namespace, name),
             "Target" => self.index.given_gone(GivenKind::Target, namespace, name),
+            "Context" => self.index.context_gone(namespace, name),
             _ => {}
         }
     }

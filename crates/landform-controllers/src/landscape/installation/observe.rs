@@ -11,6 +11,7 @@ use landform_decide::installation::{ChildKind, Dependency, Importer, Observed, P
 use landform_engine::{Context, Failure};
 
 use super::imports::{self, Resolved};
+use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts::{self, Facts, Given};
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by};
@@ -34,6 +35,7 @@ impl World {
     pub(super) async fn read(
         context: &Context,
         index: &Index,
+        blueprints: &Blueprints,
         metadata: &ObjectMeta,
         status: &InstallationStatus,
     ) -> Result<Self, Failure> {
@@ -55,7 +57,9 @@ impl World {
             recorded: status,
             denied: imports::denied(context).await?,
         };
-        let imports = importer.resolve(&spec);
+        let mut imports = importer.resolve(&spec);
+        importer.leave_out_optional(&spec, &mut imports, blueprints);
+        let missing_context = importer.missing_context(&spec);
         let children = children(&objects, index, metadata, status).await?;
         let facts = Facts::of(object);
         let around = Around {
@@ -85,6 +89,7 @@ impl World {
             imports: imports
                 .iter()
                 .flat_map(|found| found.imports.clone())
+                .chain(missing_context)
                 .collect(),
             imports_differ: imports::differ(&status.imports, &imports),
             dependencies: around.dependencies(),

@@ -15,8 +15,8 @@ use landform_api::landscaper::installation::{
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ConditionStatus, Operation, keys, names};
 use landform_blueprint::{
-    Blueprint, BlueprintError, DeployItemTemplate, Input, MappingKind, SubinstallationTemplate,
-    map_data,
+    Blueprint, BlueprintError, Component, DeployItemTemplate, Input, MappingKind, Problem,
+    SubinstallationTemplate, map_data,
 };
 use landform_decide::installation::ChildKind;
 use landform_engine::{Context, Failure, write_time};
@@ -26,6 +26,7 @@ use time::OffsetDateTime;
 use super::act::Stop;
 use super::observe::World;
 use super::passed_on::passed_on;
+use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::objects::{is_owned_by, label_value, owner, owning_installation};
@@ -44,6 +45,8 @@ pub(super) struct Update<'a> {
 pub(super) struct Ready {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) input: Input,
+    /// Those of import executors.
+    pub(super) warnings: Vec<Problem>,
 }
 
 /// Reads the blueprint and gives it its imports. Nothing is written.
@@ -69,8 +72,12 @@ pub(super) fn prepare(
         Trouble::configuration("ValidateImports", "InvalidImports", texts.join("; "))
     })?;
     let nanos = i128::from(context.now_ms()) * 1_000_000;
+    let component = serde_json::to_value(&world.spec.component_descriptor).unwrap_or_default();
+    let component = Component::read(&component)
+        .map_err(|error| invalid("ReadBlueprint", "InvalidComponentDescriptor", &error))?;
     let mut input = Input {
         imports,
+        component,
         state: world.status.template_state.clone(),
         blueprint: serde_json::to_value(&world.spec.blueprint).unwrap_or_default(),
         installation: json!({
@@ -83,7 +90,11 @@ pub(super) fn prepare(
         .map_err(|error| invalid("ValidateImports", "ImportExecutionFailed", &error))?;
     input.imports = bound.value;
     input.state.extend(bound.state);
-    Ok(Ready { blueprint, input })
+    Ok(Ready {
+        blueprint,
+        input,
+        warnings: bound.warnings,
+    })
 }
 
 pub(super) fn invalid(operation: &str, reason: &str, error: &BlueprintError) -> Trouble {
@@ -95,6 +106,7 @@ impl Update<'_> {
         let Ready {
             blueprint,
             mut input,
+            mut warnings,
         } = prepare(self.context, self.blueprints, self.world)?;
         let nested = blueprint
             .render_subinstallations(&input)
@@ -104,6 +116,8 @@ impl Update<'_> {
             .render_deploy_items(&input)
             .map_err(|error| invalid("EnsureExecutions", "InvalidBlueprint", &error))?;
         input.state.extend(items.state);
+        warnings.extend(nested.warnings);
+        warnings.extend(items.warnings);
 
         // From here on things are written; each is found again if the rest fails.
         self.write_context(&blueprint, &input, &nested.value, status)
@@ -111,6 +125,7 @@ impl Update<'_> {
         self.write_execution(items.value, status).await?;
         self.write_nested(nested.value, status).await?;
 
+        warnings::of_update(self.context, status, &warnings);
         status.template_state = input.state;
         let imports = self.world.imports.iter();
         status.imports = imports.map(|found| found.status.clone()).collect();
