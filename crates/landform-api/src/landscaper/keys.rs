@@ -40,5 +40,10 @@ pub const DATA_SOURCE: &str = "data.landscaper.gardener.cloud/source";
 /// On a data object or target: a hash of its content.
 pub const DATA_HASH: &str = "data.landscaper.gardener.cloud/hash";
 
+/// On Targets and Secrets that a TargetSync made: `ok`.
+pub const TARGET_SYNC: &str = "landscaper.gardener.cloud/targetsync";
+/// On a TargetSync: its token is replaced now.
+pub const ROTATE_TOKEN: &str = "landscaper.gardener.cloud/rotate-token";
+
 /// The value of annotations that are either there or not.
 pub const TRUE: &str = "true";

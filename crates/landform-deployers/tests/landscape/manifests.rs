@@ -68,8 +68,12 @@ async fn i13_an_optional_import_of_what_does_not_exist_is_absent_until_it_does()
 async fn i14_an_optional_import_waits_for_a_sibling_that_exports_it() {
     let land = Landscape::new().await;
     land.data("size", json!(1)).await;
-    land.install("shop", with_optional(), wiring(&["size", "maybe", "detail"], &[]))
-        .await;
+    land.install(
+        "shop",
+        with_optional(),
+        wiring(&["size", "maybe", "detail"], &[]),
+    )
+    .await;
     land.phase("shop", "Succeeded").await;
     assert_eq!(shown(&land).await, json!(["size"]));
     // From now on somebody exports it, and waits itself.
