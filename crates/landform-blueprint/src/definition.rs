@@ -45,6 +45,11 @@ pub enum ValueKind {
         /// The type of all of them.
         target_type: String,
     },
+    /// Targets of one type by keys of the importer's choice.
+    TargetMap {
+        /// The type of all of them.
+        target_type: String,
+    },
 }
 
 /// One import.
@@ -114,10 +119,10 @@ pub(crate) fn read(source: &Source, value: &Value) -> Definition {
     let object = Object::new(source, "", value);
     for name in [
         "apiVersion",
+        "jsonSchema",
         "jsonSchemaVersion",
         "annotations",
         "metadata",
-        "jsonSchemaVersion",
     ] {
         object.value(name);
     }
@@ -254,11 +259,17 @@ fn value_kind(object: &Object<'_>, import: bool) -> ValueKind {
         "targetList" if import => ValueKind::TargetList {
             target_type: target_type(),
         },
+        "targetMap" if import => ValueKind::TargetMap {
+            target_type: target_type(),
+        },
         other => {
             let message = match other {
                 "componentDescriptor" | "componentDescriptorList" => NOT_YET.to_owned(),
                 "targetList" => "lists of targets can't be exported: export each target".to_owned(),
-                _ if import => "this has to be `data`, `target` or `targetList`".to_owned(),
+                "targetMap" => "maps of targets can't be exported: export each target".to_owned(),
+                _ if import => {
+                    "this has to be `data`, `target`, `targetList` or `targetMap`".to_owned()
+                }
                 _ => "this has to be `data` or `target`".to_owned(),
             };
             source.problem(&object.pointer("type"), message);

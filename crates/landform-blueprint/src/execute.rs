@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 
 use crate::Blueprint;
+use crate::component::Component;
 use crate::definition::{Executor, ExecutorText};
 use crate::problem::{BlueprintError, Problem};
 use crate::reader::{Object, Source};
@@ -19,6 +20,8 @@ pub struct Input {
     pub imports: BTreeMap<String, Value>,
     /// What executors asked to be handed back, as the last [`Rendered::state`] had it.
     pub state: BTreeMap<String, Value>,
+    /// The component of the installation, for `.cd` and what belongs to it.
+    pub component: Component,
     /// The `spec.blueprint` of the installation, for `.blueprint`.
     pub blueprint: Value,
     /// The installation, for `.installation`: what of it templates may see.
@@ -90,6 +93,7 @@ pub(crate) fn run(
     };
     let mut environment = blueprint.environment.clone();
     environment.now = input.now;
+    let environment = input.component.functions(environment);
     let mut imports = input.imports.clone();
     for executor in section.executors(blueprint) {
         let key = format!("{}/{}", section.name(), executor.name);
@@ -123,14 +127,13 @@ fn data(
 ) -> Value {
     let mut data = json!({
         "imports": imports,
-        "cd": null,
-        "components": null,
-        "componentDescriptorDef": null,
         "blueprint": input.blueprint,
+        "blueprintDef": input.blueprint,
         "installation": input.installation,
         "state": state,
     });
     if let Value::Object(fields) = &mut data {
+        fields.extend(input.component.bindings());
         fields.extend(more.clone());
     }
     data

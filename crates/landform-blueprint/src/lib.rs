@@ -8,6 +8,7 @@
 //! Everything is deterministic, and no problem that is reported holds a value: values may be secret.
 //! The crate is pure but for reading a directory ([`Files::from_directory`]).
 
+mod component;
 mod definition;
 mod execute;
 mod exports;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use landform_template::{Environment, Template};
 use serde_json::Value;
 
+pub use component::Component;
 pub use definition::{
     Definition, Executor, ExecutorText, ExportDefinition, ImportDefinition, SubinstallationEntry,
     ValueKind,
@@ -154,6 +156,13 @@ impl Blueprint {
         given: &BTreeMap<String, Value>,
     ) -> Result<BTreeMap<String, Value>, Vec<ImportProblem>> {
         values::complete_imports(&self.definition.imports, &self.schemas, given)
+    }
+
+    /// Whether nothing has to provide an import: it is optional, has a default, or counts only below one that
+    /// isn't `given`.
+    #[must_use]
+    pub fn may_be_absent(&self, name: &str, given: impl Fn(&str) -> bool) -> bool {
+        values::may_be_absent(&self.definition.imports, name, &given)
     }
 
     /// Names of given values that the blueprint doesn't declare.

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use landform_api::Budget;
+use landform_yaml::Allowed;
 use serde_json::{Map, Value};
 
 use crate::problem::{BlueprintError, Problem};
@@ -17,13 +18,19 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads the text; words that YAML 1.1 takes for booleans stay strings, with a warning.
+    /// Reads the text; words that YAML 1.1 takes for booleans stay strings, with a warning. Templates may
+    /// render a key more than once: the last one counts, with a warning.
     pub(crate) fn parse(
         file: &str,
         text: &str,
         shows: bool,
     ) -> Result<(Self, Value), BlueprintError> {
-        let placed = landform_yaml::parse_placed(text, &Budget::FILE).map_err(|error| {
+        let allowed = Allowed {
+            aliases: true,
+            repeated_keys: !shows,
+        };
+        let placed = landform_yaml::parse_placed_with(text, &Budget::FILE, allowed);
+        let placed = placed.map_err(|error| {
             // Output of templates may hold secrets, which messages about it could repeat.
             let message = if shows {
                 error.message
@@ -44,9 +51,18 @@ impl Source {
             );
             Problem::new(file, message).at(Some((word.line, word.column)))
         });
+        let repeated = placed.repeated.iter().map(|key| {
+            let message = format!(
+                "this key is given more than once, also on line {}, and the last one counts: remove the others",
+                key.first_line
+            );
+            Problem::new(file, message)
+                .at(Some((key.line, key.column)))
+                .field(path_of(&key.pointer))
+        });
         let source = Source {
             file: file.to_owned(),
-            warnings: RefCell::new(warnings.collect()),
+            warnings: RefCell::new(warnings.chain(repeated).collect()),
             places: placed.places,
             problems: RefCell::default(),
         };
@@ -96,7 +112,7 @@ fn hidden(kind: landform_yaml::ErrorKind) -> &'static str {
         }
         Kind::DuplicateKey => "a key is given twice",
         Kind::Unsupported => {
-            "anchors, aliases, tags and keys that are no strings are not supported"
+            "aliases that contain themselves, tags, and keys that are no strings are not supported"
         }
         Kind::Limit => "the text is nested too deeply or has too many values",
         Kind::DocumentCount => "there is more than one document, and only one is taken",

@@ -29,7 +29,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "imports:\n- {name: a, type: strange}",
-        "imports[0].type: this has to be `data`, `target` or `targetList`",
+        "imports[0].type: this has to be `data`, `target`, `targetList` or `targetMap`",
     ),
     (
         "imports:\n- {name: a, type: componentDescriptor}",
@@ -86,6 +86,14 @@ const WRONG: &[(&str, &str)] = &[
     (
         "exports:\n- {name: a, type: targetList, targetType: t}",
         "can't be exported",
+    ),
+    (
+        "exports:\n- {name: a, type: targetMap, targetType: t}",
+        "maps of targets can't be exported",
+    ),
+    (
+        "imports:\n- {name: a, type: targetMap}",
+        "imports[0]: `targetType` is missing",
     ),
     (
         "exports:\n- {name: a, schema: {}}\n- {name: a, schema: {}}",
@@ -158,7 +166,7 @@ fn a_blueprint_has_its_definition() {
 #[test]
 fn types_are_inferred() {
     let blueprint = blueprint(
-        "imports:\n- {name: a, targetType: t}\n- {name: b, schema: {}}\n- {name: c, type: targetList, targetType: t}",
+        "imports:\n- {name: a, targetType: t}\n- {name: b, schema: {}}\n- {name: c, type: targetList, targetType: t}\n- {name: d, type: targetMap, targetType: t}",
     );
     let kinds = blueprint
         .definition
@@ -168,9 +176,10 @@ fn types_are_inferred() {
             ValueKind::Data { .. } => "data",
             ValueKind::Target { .. } => "target",
             ValueKind::TargetList { .. } => "targetList",
+            ValueKind::TargetMap { .. } => "targetMap",
         });
     let kinds: Vec<_> = kinds.collect();
-    assert_eq!(kinds, ["target", "data", "targetList"]);
+    assert_eq!(kinds, ["target", "data", "targetList", "targetMap"]);
 }
 
 #[test]

@@ -244,6 +244,28 @@ fn i41_problems_never_hold_values() {
 }
 
 #[test]
+fn i41_targets_of_a_map_are_of_their_type() {
+    let blueprint = blueprint("imports:\n- {name: places, type: targetMap, targetType: cluster}\n");
+    let complete = |values| complete(&blueprint, values);
+    assert!(complete(json!({"places": {"red": target("a"), "blue": target("b")}})).is_ok());
+    assert!(complete(json!({"places": {}})).is_ok());
+    let mut other = target("x");
+    other["spec"]["type"] = json!("other");
+    assert_eq!(
+        complete(json!({"places": {"red": other, "blue": target("b")}})).unwrap_err(),
+        ["import \"places\" at [red].spec.type: has to be `cluster`, and is another type"]
+    );
+    assert_eq!(
+        complete(json!({"places": [target("a")]})).unwrap_err(),
+        ["import \"places\": has to be a map of targets, and is a list"]
+    );
+    assert_eq!(
+        complete(json!({})).unwrap_err(),
+        ["import \"places\": it is required, and nothing provides it"]
+    );
+}
+
+#[test]
 fn i41_targets_are_of_their_type() {
     let blueprint = blueprint(
         "imports:\n- {name: one, targetType: cluster}\n- {name: many, type: targetList, targetType: cluster}\n",
@@ -321,4 +343,24 @@ fn mappings_take_values_and_go_templates() {
         "{text}"
     );
     assert!(!text.contains("canary"), "{text}");
+}
+
+#[test]
+fn i41_imports_that_nothing_has_to_provide() {
+    let blueprint = blueprint(
+        "imports:\n- {name: must, schema: {}}\n- {name: may, required: false, schema: {}}\n- {name: else, schema: {}, default: {value: 1}}\n\
+         - name: url\n  required: false\n  schema: {}\n  imports:\n  - {name: password, schema: {}}\n  - name: proxy\n    required: false\n    schema: {}\n    imports: [{name: port, schema: {}}]\n",
+    );
+    let absent = |given: &[&str]| {
+        let names = [
+            "must", "may", "else", "url", "password", "proxy", "port", "unknown",
+        ];
+        let names = names.into_iter();
+        let absent =
+            names.filter(|name| blueprint.may_be_absent(name, |other| given.contains(&other)));
+        absent.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(absent(&[]), "may else url password proxy port");
+    assert_eq!(absent(&["url"]), "may else url proxy port");
+    assert_eq!(absent(&["url", "proxy"]), "may else url proxy");
 }

@@ -65,6 +65,8 @@ pub(super) enum Source {
     Objects(Vec<Given>),
     /// From the list of targets that the parent imports under this name.
     ListOfParent(String),
+    /// From the map of targets that the parent imports under this name.
+    MapOfParent(String),
 }
 
 /// The generations of imports, by name; a list has one for each of its targets, and what doesn't exist an empty one.
@@ -92,6 +94,9 @@ pub(super) struct Facts {
     pub(super) imports: Vec<Given>,
     /// The lists of targets that it imports, by the import's name.
     pub(super) lists: BTreeMap<String, TargetList>,
+    /// The keys of the maps of targets that it has imported, by the import's name: those are written where
+    /// what is nested in it finds them.
+    pub(super) maps: BTreeMap<String, Vec<String>>,
     /// The generations of its siblings that it has imported.
     pub(super) taken: BTreeMap<String, String>,
     /// Where its imports come from, by name; not those from Secrets and ConfigMaps.
@@ -140,6 +145,13 @@ impl Facts {
             Some((import.name.clone(), list))
         });
         let lists = lists.collect();
+        let maps = status.imports.iter();
+        let maps = maps.filter(|import| import.kind == "targetMap");
+        let maps = maps.map(|import| {
+            let keys = import.target_map.keys().cloned().collect();
+            (import.name.clone(), keys)
+        });
+        let maps = maps.collect();
         let taken = status.imports.iter().filter_map(|import| {
             let source = import.source_ref.as_ref()?;
             Some((source.name.clone(), import.config_generation.clone()))
@@ -175,6 +187,7 @@ impl Facts {
             exports,
             imports: imports_of(&spec.imports, scope.as_deref()),
             lists,
+            maps,
             taken: taken.collect(),
             parent,
         }
@@ -264,6 +277,14 @@ fn sources(imports: &InstallationImports, scope: Option<&str>) -> BTreeMap<Strin
             None if !import.target_list_ref.is_empty() => {
                 Source::ListOfParent(import.target_list_ref.clone())
             }
+            None if import.target_map.is_some() => {
+                let targets = import.target_map.iter().flat_map(BTreeMap::values);
+                let targets = targets.map(|key| given(GivenKind::Target, key));
+                Source::Objects(targets.collect())
+            }
+            None if !import.target_map_ref.is_empty() => {
+                Source::MapOfParent(import.target_map_ref.clone())
+            }
             None if import.target.is_empty() => return None,
             None => Source::Objects(vec![given(GivenKind::Target, &import.target)]),
         };
@@ -275,7 +296,10 @@ fn sources(imports: &InstallationImports, scope: Option<&str>) -> BTreeMap<Strin
 /// The generations that a status has noted.
 pub(super) fn generations(imports: &[ImportStatus]) -> Generations {
     let all = imports.iter().filter_map(|import| {
-        let generations = if import.target_list.is_empty() {
+        let generations = if !import.target_map.is_empty() {
+            let map = import.target_map.values();
+            map.map(|target| target.config_generation.clone()).collect()
+        } else if import.target_list.is_empty() {
             let named = !import.data_ref.is_empty() || !import.target.is_empty();
             named.then(|| vec![import.config_generation.clone()])?
         } else {
@@ -336,7 +360,9 @@ fn imports_of(imports: &InstallationImports, scope: Option<&str>) -> Vec<Given> 
     let data = data.map(|import| given(GivenKind::Data, &import.data_ref));
     let targets = imports.targets.iter().flat_map(|import| {
         let one = Some(&import.target).filter(|name| !name.is_empty());
-        one.into_iter().chain(import.targets.iter().flatten())
+        let map = import.target_map.iter().flat_map(BTreeMap::values);
+        let many = import.targets.iter().flatten().chain(map);
+        one.into_iter().chain(many)
     });
     let targets = targets.map(|key| given(GivenKind::Target, key));
     let mut all: Vec<_> = data.chain(targets).collect();
@@ -355,6 +381,7 @@ pub(super) struct Glance {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SpecGlance {
+    pub(super) context: Option<String>,
     pub(super) imports: InstallationImports,
     pub(super) exports: InstallationExports,
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use landform_api::landscaper::InstallationPhase;
 use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{InstallationPhase, names};
 use landform_decide::installation::{Child, ChildKind, Need, Nested, standings};
 
 use super::facts::{Facts, Generations, Given, GivenKind, Source};
@@ -16,6 +16,9 @@ pub(super) trait Context {
 
     /// The objects of a list of targets that the parent imports.
     fn list(&self, import: &str) -> Option<Vec<String>>;
+
+    /// The objects of a map of targets that the parent imports, in the order of its keys.
+    fn map(&self, import: &str) -> Option<Vec<String>>;
 }
 
 /// All nested installations of one parent.
@@ -35,7 +38,7 @@ impl<'a> Family<'a> {
     }
 
     /// The objects that members import and no member exports.
-    pub(super) fn imported(members: &[Facts]) -> Vec<Given> {
+    pub(super) fn imported(members: &[Facts], context: &dyn Context) -> Vec<Given> {
         let exported = |given: &Given| {
             members
                 .iter()
@@ -47,6 +50,16 @@ impl<'a> Family<'a> {
             .filter(|given| !exported(given))
             .cloned()
             .collect();
+        let sources = members.iter().flat_map(|facts| facts.sources.values());
+        for source in sources {
+            if let Source::MapOfParent(import) = source {
+                let names = context.map(import).unwrap_or_default().into_iter();
+                all.extend(names.map(|name| Given {
+                    kind: GivenKind::Target,
+                    name,
+                }));
+            }
+        }
         all.sort();
         all.dedup();
         all
@@ -106,6 +119,7 @@ impl<'a> Family<'a> {
                 None => self.context.generation(given).unwrap_or_default(),
             },
             |list| self.context.list(list),
+            |map| self.context.map(map),
         )
     }
 
@@ -156,21 +170,32 @@ pub(super) fn present(
     sources: &BTreeMap<String, Source>,
     generation: impl Fn(&Given) -> String,
     list: impl Fn(&str) -> Option<Vec<String>>,
+    map: impl Fn(&str) -> Option<Vec<String>>,
 ) -> Generations {
+    let of_targets = |targets: Option<Vec<String>>| {
+        let targets = targets.unwrap_or_default().into_iter();
+        let targets = targets.map(|name| Given {
+            kind: GivenKind::Target,
+            name,
+        });
+        targets.map(|given| generation(&given)).collect::<Vec<_>>()
+    };
     let all = sources.iter().map(|(name, source)| {
         let generations = match source {
             Source::Objects(objects) => objects.iter().map(&generation).collect(),
-            Source::ListOfParent(import) => {
-                let targets = list(import).unwrap_or_default().into_iter();
-                let targets = targets.map(|name| Given {
-                    kind: GivenKind::Target,
-                    name,
-                });
-                targets.map(|given| generation(&given)).collect::<Vec<_>>()
-            }
+            Source::ListOfParent(import) => of_targets(list(import)),
+            Source::MapOfParent(import) => of_targets(map(import)),
         };
         (name.clone(), generations)
     });
     all.filter(|(_, generations)| !generations.is_empty())
+        .collect()
+}
+
+/// The objects that hold the elements of a map of targets for what is nested in an installation.
+pub(super) fn elements(parent: &str, import: &str, keys: Vec<String>) -> Vec<String> {
+    let scope = names::installation_context(parent);
+    let keys = keys.into_iter();
+    keys.map(|key| names::data_name(Some(&scope), &names::element_key(import, &key)))
         .collect()
 }

@@ -17,6 +17,9 @@ use super::family::{self, Family};
 /// A namespace and a name in it.
 type Name = (String, String);
 
+/// An import is followed through at most this many installations, each nested in the next.
+const NESTED_MAX: usize = 64;
+
 /// The index. Reads are short; the engine alone writes.
 #[derive(Default)]
 pub(super) struct Index(RwLock<Maps>);
@@ -31,6 +34,7 @@ struct Maps {
     executions_of_items: BTreeMap<Name, String>,
     executions: BTreeMap<Name, Child>,
     given: BTreeMap<(String, Given), Seen>,
+    contexts: BTreeSet<Name>,
 }
 
 /// A DataObject or a Target as it was last seen.
@@ -117,6 +121,21 @@ impl Index {
             name: name.to_owned(),
         };
         self.0.write().given.remove(&(namespace.to_owned(), given));
+    }
+
+    pub(super) fn context_seen(&self, object: &DynamicObject) {
+        self.0.write().contexts.insert(name_of(object));
+    }
+
+    pub(super) fn context_gone(&self, namespace: &str, name: &str) {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.0.write().contexts.remove(&name);
+    }
+
+    pub(super) fn has_context(&self, namespace: &str, name: &str) -> bool {
+        let maps = self.0.read();
+        maps.contexts
+            .contains(&(namespace.to_owned(), name.to_owned()))
     }
 
     /// The generation of a DataObject or a Target, if it exists.
@@ -210,7 +229,7 @@ impl Index {
     }
 
     /// The targets of a list that an installation imports, however far up it comes from. None when
-    /// nobody imports such a list.
+    /// no installation on the way imports such a list.
     pub(super) fn target_list(
         &self,
         namespace: &str,
@@ -238,6 +257,16 @@ impl Index {
             parent,
         };
         Some(Family::new(&members, parent, &context).children())
+    }
+
+    /// The keys of a map of targets that an installation has imported.
+    pub(super) fn target_map(
+        &self,
+        namespace: &str,
+        installation: &str,
+        import: &str,
+    ) -> Option<Vec<String>> {
+        self.0.read().target_map(namespace, installation, import)
     }
 
     /// The deploy items of an execution.
@@ -298,6 +327,10 @@ impl family::Context for Known<'_> {
     fn list(&self, import: &str) -> Option<Vec<String>> {
         self.maps.target_list(self.namespace, self.parent, import)
     }
+
+    fn map(&self, import: &str) -> Option<Vec<String>> {
+        self.maps.elements(self.namespace, self.parent, import)
+    }
 }
 
 impl Maps {
@@ -313,7 +346,8 @@ impl Maps {
         import: &str,
     ) -> Option<Vec<String>> {
         let (mut installation, mut import) = (installation.to_owned(), import.to_owned());
-        loop {
+        // Labels say who the parent is, and they can say anything.
+        for _ in 0..NESTED_MAX {
             let name = (namespace.to_owned(), installation);
             let facts = self.installations.get(&name)?;
             match facts.lists.get(&import)? {
@@ -324,6 +358,18 @@ impl Maps {
                 }
             }
         }
+        None
+    }
+
+    /// The objects of a map of targets that an installation has imported.
+    fn elements(&self, namespace: &str, installation: &str, import: &str) -> Option<Vec<String>> {
+        let keys = self.target_map(namespace, installation, import)?;
+        Some(family::elements(installation, import, keys))
+    }
+
+    fn target_map(&self, namespace: &str, installation: &str, import: &str) -> Option<Vec<String>> {
+        let name = (namespace.to_owned(), installation.to_owned());
+        self.installations.get(&name)?.maps.get(import).cloned()
     }
 
     /// The generations of an installation's imports, as they are now.
@@ -336,7 +382,11 @@ impl Maps {
             let parent = facts.parent.as_deref()?;
             self.target_list(namespace, parent, import)
         };
-        family::present(&facts.sources, generation, list)
+        let map = |import: &str| {
+            let parent = facts.parent.as_deref()?;
+            self.elements(namespace, parent, import)
+        };
+        family::present(&facts.sources, generation, list, map)
     }
 
     /// The installation from which another one imports something.

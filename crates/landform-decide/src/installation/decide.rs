@@ -91,12 +91,15 @@ fn reconcile(seen: &Observed) -> Decision {
         .map(|child| (child.kind, child.name.clone()))
         .collect();
     if !failed.is_empty() && !seen.update_required() {
+        let waiting = seen.children.iter().filter(|child| child.has_ended_badly());
+        let waiting_on = waiting
+            .map(|child| on_child(Rule::I16b, child, "it was asked to run again"))
+            .collect();
         return Decision {
-            actions: vec![
-                Action::Ask(Operation::Reconcile, failed),
-                Action::DropOperation,
-            ],
-            again: true,
+            actions: vec![Action::Ask(Operation::Reconcile, failed)],
+            phase: Some(InstallationPhase::Progressing),
+            waiting_on,
+            afterwards: vec![Action::DropOperation],
             ..by(Rule::I16b)
         };
     }

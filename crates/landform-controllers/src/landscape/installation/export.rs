@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::act::Stop;
 use super::observe::World;
 use super::update::{self, Given, Ready, delete_given, invalid, write_given};
+use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts;
@@ -68,7 +69,7 @@ impl Export<'_> {
                 source_type: "export",
                 content: &wanted.value,
             };
-            write_given(self.world, &given).await?;
+            write_given(self.world, &given, &[]).await?;
         }
         let gone = before
             .iter()
@@ -101,10 +102,15 @@ impl Export<'_> {
                     .target_list
                     .iter()
                     .map(|target| &target.config_generation);
+                let map = import
+                    .target_map
+                    .iter()
+                    .map(|(key, target)| (key, &target.config_generation));
                 json!([
                     import.name,
                     import.config_generation,
-                    list.collect::<Vec<_>>()
+                    list.collect::<Vec<_>>(),
+                    map.collect::<Vec<_>>()
                 ])
             })
             .collect();
@@ -124,13 +130,15 @@ impl Export<'_> {
         if spec.exports.data.is_empty() && spec.exports.targets.is_empty() {
             return Ok(Vec::new());
         }
-        let Ready { blueprint, input } =
-            update::prepare(self.context, self.blueprints, self.world)?;
+        let Ready {
+            blueprint, input, ..
+        } = update::prepare(self.context, self.blueprints, self.world)?;
         let values = self.values().await?;
         let rendered = blueprint
             .render_exports(&input, &values)
             .map_err(|error| invalid("CreateExports", "ExportExecutionFailed", &error))?;
         status.template_state.extend(rendered.state);
+        warnings::of_exports(self.context, status, &rendered.warnings);
         let exports = rendered.value;
         let problems = blueprint.check_exports(&exports);
         if !problems.is_empty() {

@@ -12,6 +12,7 @@ use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Obse
 use landform_engine::{Context, Failure};
 
 use super::imports::{self, Resolved};
+use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts::{self, Facts, Given};
 use crate::landscape::family::{self, Family};
 use crate::landscape::index::Index;
@@ -36,6 +37,7 @@ impl World {
     pub(super) async fn read(
         context: &Context,
         index: &Index,
+        blueprints: &Blueprints,
         metadata: &ObjectMeta,
         status: &InstallationStatus,
     ) -> Result<Self, Failure> {
@@ -59,7 +61,9 @@ impl World {
             denied: imports::denied(context).await?,
             fresh: imports::fresh(&objects, index, &facts).await?,
         };
-        let imports = importer.resolve(&spec);
+        let mut imports = importer.resolve(&spec);
+        importer.leave_out_optional(&spec, &mut imports, blueprints);
+        let missing_context = importer.missing_context(&spec);
         let children = children(&objects, index, metadata, status).await?;
         let below = Below {
             objects: &objects,
@@ -100,6 +104,7 @@ impl World {
             imports: imports
                 .iter()
                 .flat_map(|found| found.imports.clone())
+                .chain(missing_context)
                 .collect(),
             imports_differ: imports::differ(&status.imports, &imports),
             dependencies: around.dependencies(),
@@ -217,6 +222,14 @@ impl family::Context for Fresh<'_> {
         let namespace = below.objects.namespace();
         below.index.target_list(namespace, below.own, import)
     }
+
+    /// From the status, which is as new as what was written for nested installations.
+    fn map(&self, import: &str) -> Option<Vec<String>> {
+        let mut imports = self.below.status.imports.iter();
+        let found = imports.find(|found| found.name == import)?;
+        let keys = found.target_map.keys().cloned().collect();
+        Some(family::elements(self.below.own, import, keys))
+    }
 }
 
 impl Below<'_> {
@@ -234,7 +247,7 @@ impl Below<'_> {
             below: self,
         };
         if !Family::is_at_work(&members) {
-            for given in Family::imported(&members) {
+            for given in Family::imported(&members, &fresh) {
                 let found = self.objects.get(given.kind.word(), &given.name).await?;
                 let found = found.filter(|found| {
                     let owner = owning_installation(&found.metadata);
