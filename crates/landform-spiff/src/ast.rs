@@ -238,6 +238,43 @@ pub(crate) struct Formula {
     pub(crate) markers: Markers,
     /// There may be markers only.
     pub(crate) expression: Option<Expression>,
+    /// Whether its value can be undefined, as far as the text tells.
+    pub(crate) may_be_undefined: bool,
     /// Whether the state doesn't replace it: it says itself what to do, by `merge` or `prefer`.
     pub(crate) merges: bool,
+}
+
+impl Expression {
+    /// Whether its value can be undefined, as far as the text tells.
+    pub(crate) fn may_be_undefined(&self) -> bool {
+        match &self.kind {
+            Kind::Undefined | Kind::Substitution(_) | Kind::Catch { .. } => true,
+            Kind::Conditional(conditional) => {
+                conditional.then.may_be_undefined() || conditional.otherwise.may_be_undefined()
+            }
+            Kind::Alternatives { rest, .. } => {
+                rest.last().is_some_and(|(_, last)| last.may_be_undefined())
+            }
+            Kind::Scoped { body, .. } => body.may_be_undefined(),
+            Kind::List(items) => items.iter().any(|item| item.expression.may_be_undefined()),
+            Kind::Iteration(iteration) => iteration.form == Form::Sum,
+            // A function of the library always gives something, but this is not known here.
+            Kind::Chained { steps, .. } => steps
+                .iter()
+                .any(|step| matches!(step.kind, StepKind::Call(_))),
+            Kind::Nil
+            | Kind::Boolean(_)
+            | Kind::Integer(_)
+            | Kind::Float(_)
+            | Kind::Text(_)
+            | Kind::Reference(_)
+            | Kind::Range(_)
+            | Kind::Map(_)
+            | Kind::Not(_)
+            | Kind::Concatenation(_)
+            | Kind::Operations { .. }
+            | Kind::Lambda(_)
+            | Kind::Merge(_) => false,
+        }
+    }
 }

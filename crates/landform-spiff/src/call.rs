@@ -11,6 +11,9 @@ use crate::json;
 use crate::machine::{Context, Machine};
 use crate::value::{Closure, Entries, Frame, Value};
 
+/// What a function of the caller costs.
+const STEPS_OF_A_CALL: usize = 100;
+
 /// Whether a function has the name `_` for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnName {
@@ -60,6 +63,7 @@ impl<'d> Machine<'d> {
             return self.library(name, function, arguments, span, context);
         }
         if let Some(function) = self.environment.function(name).cloned() {
+            context.at(span, self.meter.work(STEPS_OF_A_CALL))?;
             let given = self.given(arguments, context)?;
             let values = given.items.iter();
             let values = values.map(|value| json::to_json(&self.meter, value));

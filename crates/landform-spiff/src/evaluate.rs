@@ -120,7 +120,7 @@ impl<'d> Machine<'d> {
             let value = self.evaluate(&item.expression, context)?;
             match value {
                 Value::List(list) if item.expanded => {
-                    let bytes = size_of::<Value<'d>>() * list.items().len();
+                    let bytes = size_of_val(list.items());
                     context.at(span, self.meter.allocate(bytes))?;
                     values.extend(list.plain().cloned());
                 }

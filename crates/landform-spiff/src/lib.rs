@@ -99,7 +99,9 @@ impl Document {
             Ok(value) => value,
             Err(fault) => {
                 let faults = machine.faults(fault);
-                return Err(faults.iter().map(|fault| shown(fault)).collect());
+                let mut errors: Vec<_> = faults.iter().map(|fault| shown(fault)).collect();
+                errors.sort_by_key(|error| error.place);
+                return Err(errors);
             }
         };
         let value = json::output(&machine.meter, &value)

@@ -18,6 +18,10 @@ const STEPS_OF_A_PATTERN: usize = 2_000;
 /// The memory that a compiled pattern may take.
 const PATTERN_BYTES: usize = 1 << 20;
 
+/// A level here takes a third of the stack that one of a Go template takes, and references between
+/// nodes take two levels each.
+const LEVELS_OF_A_LEVEL: usize = 3;
+
 pub(crate) struct Meter {
     limits: Limits,
     steps: Cell<u64>,
@@ -29,7 +33,10 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn new(limits: Limits) -> Self {
         Meter {
-            limits,
+            limits: Limits {
+                max_depth: limits.max_depth * LEVELS_OF_A_LEVEL,
+                ..limits
+            },
             steps: Cell::new(0),
             memory_bytes: Cell::new(0),
             depth: Cell::new(0),

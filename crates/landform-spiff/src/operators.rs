@@ -33,6 +33,7 @@ fn join<'d>(meter: &Meter, left: &Value<'d>, right: &Value<'d>) -> Answer<Value<
             meter.work(items.len() / 16)?;
             meter.list(items)
         }
+        (Value::List(_) | Value::Map(_), Value::Nil) => Ok(left.clone()),
         (Value::List(left), other) => {
             let mut items = left.items().to_vec();
             items.push(other.clone());

@@ -206,13 +206,14 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// The item at a position, for which only those before it are evaluated: undefined ones don't count.
+    /// The item at a position. Undefined ones don't count, so those before it are evaluated that may be.
     fn item(&mut self, id: InstanceId, index: i64) -> Outcome<'d, Option<Found<'d>>> {
         let children = self.instances.get(id).children.clone();
         let mut defined = 0;
         for child in children {
-            let is_defined =
-                self.node(child).formula().is_none() || self.value(child)?.is_defined();
+            let formula = self.node(child).formula();
+            let is_defined = !formula.is_some_and(|formula| formula.may_be_undefined)
+                || self.value(child)?.is_defined();
             if is_defined && defined == index {
                 return Ok(Some(Found::Node(child)));
             }

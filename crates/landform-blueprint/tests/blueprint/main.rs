@@ -12,6 +12,7 @@ mod example;
 mod files;
 mod properties;
 mod render;
+mod spiff;
 mod values;
 
 use std::collections::BTreeMap;

@@ -15,3 +15,4 @@ mod nested;
 mod recorder;
 mod rename;
 mod secrets;
+mod spiff;

@@ -55,15 +55,13 @@ pub(super) fn compact<'d>(meter: &Meter, arguments: &[Value<'d>]) -> Answer<Valu
 /// The position of the first equal item.
 fn find<'a, 'd: 'a>(
     meter: &Meter,
-    mut items: impl Iterator<Item = &'a Value<'d>>,
+    items: impl Iterator<Item = &'a Value<'d>>,
     wanted: &Value<'d>,
 ) -> Answer<Option<usize>> {
-    let mut at = 0;
-    while let Some(item) = items.next() {
+    for (at, item) in items.enumerate() {
         if equal(meter, item, wanted)? {
             return Ok(Some(at));
         }
-        at += 1;
     }
     Ok(None)
 }

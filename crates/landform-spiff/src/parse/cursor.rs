@@ -45,7 +45,7 @@ impl<'t> Cursor<'t> {
     }
 
     pub(crate) fn peek_second(&self) -> Option<u8> {
-        self.rest().bytes().nth(1)
+        self.rest().as_bytes().get(1).copied()
     }
 
     pub(crate) fn looking_at(&self, sign: &str) -> bool {

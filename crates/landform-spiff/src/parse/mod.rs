@@ -73,8 +73,10 @@ impl Parser<'_> {
         if !self.cursor.at_end() {
             return Err(self.unexpected());
         }
+        let may_be_undefined = expression.as_ref().is_none_or(Expression::may_be_undefined);
         Ok(Formula {
             markers,
+            may_be_undefined,
             expression,
             merges: self.merges,
         })
