@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use crate::ast::{Expression, Formula, Kind, Markers, MergeSource, Span};
 use crate::error::{ErrorKind, SpiffError, excerpt, floor_boundary};
 use crate::parse;
+use crate::path::Path;
 
 /// A YAML document whose expressions were understood.
 #[derive(Debug, Clone)]
@@ -21,8 +22,7 @@ pub struct Document {
 /// A part of the document.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    /// `deployItems[0].config`
-    pub(crate) path: String,
+    pub(crate) path: Path,
     pub(crate) content: Content,
     /// Those of its expression, or of what is inserted into it.
     pub(crate) markers: Markers,
@@ -97,7 +97,7 @@ impl Node {
         SpiffError {
             name: name.to_owned(),
             place,
-            path: self.path.clone(),
+            path: self.path.to_string(),
             message,
             kind,
             excerpt,
@@ -150,10 +150,12 @@ impl Document {
             name,
             lines: text.lines().collect(),
             places: &placed.places,
+            pointer: String::new(),
+            pointer_bytes: 0,
             shift: (lines_before, columns_before),
             errors: Vec::new(),
         };
-        let root = reader.node("", "", &placed.value);
+        let root = reader.node(Path::default(), &placed.value);
         let words = placed.words.into_iter().map(|word| {
             let (line, column) = shift((word.line, word.column));
             Word {
@@ -182,10 +184,12 @@ impl Document {
             name,
             lines: text.lines().collect(),
             places,
+            pointer: pointer.to_owned(),
+            pointer_bytes: 0,
             shift: (0, 0),
             errors: Vec::new(),
         };
-        let root = reader.node(pointer, "", value);
+        let root = reader.node(Path::default(), value);
         reader.finish(root, Vec::new())
     }
 
@@ -222,10 +226,20 @@ fn unescaped_key(key: &str) -> &str {
     }
 }
 
+/// Further to the right, the place of an expression is all that is said of it: columns are counted
+/// from the beginning of the line.
+const LONGEST_LINE: usize = 2_000;
+/// No more places are looked for when their pointers have this many bytes.
+const MOST_POINTER_BYTES: usize = 32 << 20;
+
 struct Reader<'a> {
     name: &'a str,
     lines: Vec<&'a str>,
     places: &'a BTreeMap<String, (usize, usize)>,
+    /// The JSON pointer of the node that is being read.
+    pointer: String,
+    /// The bytes of all pointers that were looked up: a long key stands in those of all below it.
+    pointer_bytes: usize,
     shift: (usize, usize),
     errors: Vec<SpiffError>,
 }
@@ -242,35 +256,55 @@ impl Reader<'_> {
         })
     }
 
-    fn node(&mut self, pointer: &str, path: &str, value: &Json) -> Node {
+    /// Reads what is below the present node.
+    fn child(&mut self, step: &str, path: Path, value: &Json) -> Node {
+        let length = self.pointer.len();
+        self.pointer.push('/');
+        for character in step.chars() {
+            match character {
+                '~' => self.pointer.push_str("~0"),
+                '/' => self.pointer.push_str("~1"),
+                other => self.pointer.push(other),
+            }
+        }
+        let node = self.node(path, value);
+        self.pointer.truncate(length);
+        node
+    }
+
+    fn node(&mut self, path: Path, value: &Json) -> Node {
         let mut node = Node {
-            path: path.to_owned(),
+            path,
             content: Content::Plain(Json::Null),
             markers: Markers::default(),
             place: None,
             as_written: false,
         };
-        self.find(&mut node, pointer, value);
+        self.find(&mut node, value);
         match value {
             Json::String(text) if parse::is_expression(text) => self.formula(&mut node, text),
-            Json::Object(fields) => {
-                let fields = fields.iter().map(|(key, value)| (key.as_str(), value));
-                self.map(&mut node, pointer, fields.collect());
-            }
-            Json::Array(items) => self.list(&mut node, pointer, items),
+            Json::Object(fields) => self.map(&mut node, fields),
+            Json::Array(items) => self.list(&mut node, items),
             other => node.content = Content::Plain(other.clone()),
         }
         node
     }
 
     /// Notes where the node stands.
-    fn find(&self, node: &mut Node, pointer: &str, value: &Json) {
-        let Some((line, column)) = self.places.get(pointer).copied() else {
+    fn find(&mut self, node: &mut Node, value: &Json) {
+        self.pointer_bytes += self.pointer.len();
+        if self.pointer_bytes > MOST_POINTER_BYTES {
+            return;
+        }
+        let Some((line, column)) = self.places.get(&self.pointer).copied() else {
             return;
         };
         let shifted = |column: usize| Some((line + self.shift.0, column + self.shift.1));
         node.place = shifted(column);
         let Json::String(text) = value else { return };
+        if !parse::is_expression(text) || column > LONGEST_LINE {
+            return;
+        }
         let written = self.lines.get(line.saturating_sub(1));
         let from = |column: usize| -> Option<&str> {
             let (start, _) = written?.char_indices().nth(column - 1)?;
@@ -308,13 +342,12 @@ impl Reader<'_> {
         }
     }
 
-    fn map(&mut self, node: &mut Node, pointer: &str, fields: Vec<(&str, &Json)>) {
+    fn map(&mut self, node: &mut Node, fields: &serde_json::Map<String, Json>) {
         let mut entries = Vec::new();
         let mut insertion: Option<Box<Node>> = None;
         for (key, value) in fields {
-            let pointer = child_pointer(pointer, key);
             if insertion_key(key) {
-                let inserted = self.node(&pointer, &child_path(&node.path, key), value);
+                let inserted = self.child(key, node.path.key(key), value);
                 node.markers = node.markers.and(inserted.markers);
                 if insertion.replace(Box::new(inserted)).is_some() {
                     let message = "there are two insertions, << and <<<: one is taken".to_owned();
@@ -323,21 +356,23 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            let key = unescaped_key(key);
-            let path = child_path(&node.path, key);
-            entries.push((key.to_owned(), self.node(&pointer, &path, value)));
+            let own = unescaped_key(key);
+            let child = self.child(key, node.path.key(own), value);
+            entries.push((own.to_owned(), child));
         }
         node.content = Content::Map { entries, insertion };
     }
 
-    fn list(&mut self, node: &mut Node, pointer: &str, values: &[Json]) {
+    fn list(&mut self, node: &mut Node, values: &[Json]) {
         let mut items = Vec::new();
         let mut key = "name".to_owned();
         for (at, value) in values.iter().enumerate() {
-            let (pointer, path) = (format!("{pointer}/{at}"), format!("{}[{at}]", node.path));
+            let path = node.path.index(at);
             if let Some((name, inserted)) = only_insertion(value) {
-                let pointer = child_pointer(&pointer, name);
-                let inserted = self.node(&pointer, &child_path(&path, name), inserted);
+                let length = self.pointer.len();
+                self.pointer.push_str(&format!("/{at}"));
+                let inserted = self.child(name, path.key(name), inserted);
+                self.pointer.truncate(length);
                 node.markers = node.markers.and(inserted.markers);
                 items.push(Item {
                     node: inserted,
@@ -345,7 +380,7 @@ impl Reader<'_> {
                 });
                 continue;
             }
-            let mut item = self.node(&pointer, &path, value);
+            let mut item = self.child(&at.to_string(), path, value);
             if let Content::Map { entries, .. } = &mut item.content {
                 for (name, _) in entries {
                     if let Some(marked) = name.strip_prefix("key:") {
@@ -368,15 +403,4 @@ fn only_insertion(value: &Json) -> Option<(&str, &Json)> {
     let fields = value.as_object()?;
     let (name, inserted) = fields.iter().next()?;
     (fields.len() == 1 && insertion_key(name)).then_some((name.as_str(), inserted))
-}
-
-fn child_pointer(pointer: &str, key: &str) -> String {
-    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
-}
-
-pub(crate) fn child_path(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        return key.to_owned();
-    }
-    format!("{path}.{key}")
 }

@@ -41,6 +41,7 @@ mod machine;
 mod meter;
 mod operators;
 mod parse;
+mod path;
 mod reference;
 mod value;
 

@@ -388,11 +388,11 @@ pub(crate) fn of_node<'d>(node: &'d Node, complaint: Complaint) -> Rc<Fault<'d>>
     })
 }
 
-fn shown_path(node: &Node) -> &str {
-    if node.path.is_empty() {
-        return "the document";
+fn shown_path(node: &Node) -> String {
+    if node.path.is_root() {
+        return "the document".to_owned();
     }
-    &node.path
+    node.path.to_string()
 }
 
 fn merge_of(node: &Node) -> Option<&Merge> {

@@ -2,6 +2,7 @@
 //! subtraction. Each level of operators is a loop; only brackets and lambdas nest.
 
 mod cursor;
+mod keywords;
 mod primary;
 
 use std::sync::Arc;

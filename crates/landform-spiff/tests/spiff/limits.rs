@@ -143,3 +143,16 @@ fn deep_values_of_bindings_are_an_error() {
         value
     );
 }
+
+/// A long name is not repeated for each node below it.
+#[test]
+fn long_names_above_many_nodes_cost_little() {
+    let name = "k".repeat(1 << 20);
+    let items = "(( imports.name )),".repeat(50_000);
+    let text = format!("? {name}\n: [{items}]\n");
+    let value = evaluate(&text, None).unwrap().value;
+    assert_eq!(value[&name][49_999], "ada");
+    let text = format!("? {name}\n: [{items}(( nowhere ))]\n");
+    let errors = evaluate(&text, None).unwrap_err();
+    assert!(errors[0].to_string().len() < 1_000);
+}
