@@ -77,16 +77,27 @@ pub struct ExportDefinition {
 }
 
 /// A template.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Executor {
     /// Its name within its list.
     pub name: String,
+    /// What evaluates it.
+    pub engine: Engine,
     /// Where its text is.
     pub text: ExecutorText,
 }
 
+/// What evaluates a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Go's text/template: the template is a text.
+    GoTemplate,
+    /// Spiff: the template is YAML, or a text with YAML in it.
+    Spiff,
+}
+
 /// The text of a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ExecutorText {
     /// A file of the blueprint.
     File(String),
@@ -94,6 +105,13 @@ pub enum ExecutorText {
     Inline {
         /// The template.
         text: String,
+        /// Where it stands in `blueprint.yaml`.
+        pointer: String,
+    },
+    /// YAML in `blueprint.yaml`, with the pointer to it; only Spiff takes that.
+    Value {
+        /// The template.
+        value: Value,
         /// Where it stands in `blueprint.yaml`.
         pointer: String,
     },
@@ -286,16 +304,21 @@ fn executors(object: &Object<'_>, name: &str) -> Vec<Executor> {
     for (pointer, item) in object.list(name) {
         let object = Object::new(source, pointer.as_str(), item);
         let name = object.required_text("name");
-        match object.text("type") {
-            Some("GoTemplate") => {}
-            Some("Spiff") => source.problem(
-                &object.pointer("type"),
-                format!("the executor {name:?} uses Spiff, and only GoTemplate works: rewrite it"),
-            ),
-            Some(_) => source.problem(&object.pointer("type"), "only `GoTemplate` works"),
-            None => source.problem(&pointer, "`type` is missing: write `type: GoTemplate`"),
-        }
-        let text = executor_text(&object);
+        let engine = match object.text("type") {
+            Some("GoTemplate") => Engine::GoTemplate,
+            Some("Spiff") => Engine::Spiff,
+            Some(_) => {
+                let message = "this has to be `GoTemplate` or `Spiff`";
+                source.problem(&object.pointer("type"), message);
+                Engine::Spiff
+            }
+            None => {
+                let message = "`type` is missing: write `type: GoTemplate` or `type: Spiff`";
+                source.problem(&pointer, message);
+                Engine::Spiff
+            }
+        };
+        let text = executor_text(&object, engine);
         object.warn_about_others();
         if !name.is_empty() && executors.iter().any(|executor| executor.name == name) {
             source.problem(
@@ -304,13 +327,13 @@ fn executors(object: &Object<'_>, name: &str) -> Vec<Executor> {
             );
         }
         if let Some(text) = text {
-            executors.push(Executor { name, text });
+            executors.push(Executor { name, engine, text });
         }
     }
     executors
 }
 
-fn executor_text(object: &Object<'_>) -> Option<ExecutorText> {
+fn executor_text(object: &Object<'_>, engine: Engine) -> Option<ExecutorText> {
     let file = object
         .text("file")
         .map(|file| ExecutorText::File(file.to_owned()));
@@ -318,6 +341,10 @@ fn executor_text(object: &Object<'_>) -> Option<ExecutorText> {
         None => None,
         Some(Value::String(text)) => Some(ExecutorText::Inline {
             text: text.clone(),
+            pointer: object.pointer("template"),
+        }),
+        Some(value) if engine == Engine::Spiff => Some(ExecutorText::Value {
+            value: value.clone(),
             pointer: object.pointer("template"),
         }),
         Some(_) => {

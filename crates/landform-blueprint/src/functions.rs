@@ -34,6 +34,14 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "templates don't reach clusters: give a target as an import",
     ),
     (
+        "getShootAdminKubeconfigWithExpirationTimestamp",
+        "templates don't reach clusters: give a target as an import",
+    ),
+    (
+        "getServiceAccountKubeconfigWithExpirationTimestamp",
+        "templates don't reach clusters: give a target as an import",
+    ),
+    (
         "getOidcKubeconfig",
         "templates don't reach clusters: give a target as an import",
     ),

@@ -18,6 +18,7 @@ mod items;
 mod mappings;
 mod nested;
 mod problem;
+mod program;
 mod reader;
 mod schema;
 mod values;
@@ -25,13 +26,13 @@ mod values;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use landform_template::{Environment, Template};
+use landform_template::Environment;
 use serde_json::Value;
 
 pub use component::Component;
 pub use definition::{
-    Definition, Executor, ExecutorText, ExportDefinition, ImportDefinition, SubinstallationEntry,
-    ValueKind,
+    Definition, Engine, Executor, ExecutorText, ExportDefinition, ImportDefinition,
+    SubinstallationEntry, ValueKind,
 };
 pub use execute::{Input, Rendered};
 pub use exports::ExportValues;
@@ -42,6 +43,7 @@ pub use nested::SubinstallationTemplate;
 pub use problem::{BlueprintError, ExportProblem, ImportProblem, Problem, Side, ValueProblem};
 
 use execute::Section;
+use program::Program;
 use reader::Source;
 
 /// The file that makes a directory a blueprint.
@@ -57,7 +59,7 @@ pub struct Blueprint {
     files: Arc<Files>,
     schemas: schema::Schemas,
     /// By section and executor.
-    templates: BTreeMap<String, Arc<Template>>,
+    programs: BTreeMap<String, Program>,
     subinstallations: Vec<SubinstallationTemplate>,
     environment: Environment,
 }
@@ -89,7 +91,7 @@ impl Blueprint {
 
         let files = Arc::new(files);
         let environment = functions::environment(&files);
-        let mut templates = BTreeMap::new();
+        let mut programs = BTreeMap::new();
         let sections = [
             (Section::Imports, &definition.import_executions),
             (Section::DeployItems, &definition.deploy_executions),
@@ -101,16 +103,15 @@ impl Blueprint {
         ];
         for (section, executors) in sections {
             for executor in executors {
-                let template =
-                    execute::template(executor, &files, &source, &text).and_then(|template| {
-                        template.check(&environment)?;
-                        Ok(template)
-                    });
-                match template {
-                    Ok(template) => {
-                        templates.insert(key(section, executor), template);
+                match Program::read(executor, &files, &source, &text, &environment) {
+                    Ok(program) => {
+                        source.add_warnings(program.warnings());
+                        programs.insert(key(section, executor), program);
                     }
-                    Err(problem) => source.add(problem),
+                    Err(error) => error
+                        .problems
+                        .into_iter()
+                        .for_each(|problem| source.add(problem)),
                 }
             }
         }
@@ -120,7 +121,7 @@ impl Blueprint {
             warnings,
             files,
             schemas,
-            templates,
+            programs,
             subinstallations,
             environment,
         })
@@ -231,13 +232,12 @@ impl Blueprint {
         values::check_exports(&self.definition.exports, &self.schemas, exports)
     }
 
-    pub(crate) fn template(
+    pub(crate) fn program(
         &self,
         section: Section,
         executor: &Executor,
-    ) -> Result<&Template, BlueprintError> {
-        let template = self.templates.get(&key(section, executor));
-        template.map(AsRef::as_ref).ok_or_else(|| {
+    ) -> Result<&Program, BlueprintError> {
+        self.programs.get(&key(section, executor)).ok_or_else(|| {
             let message = format!(
                 "the template of the executor {:?} is missing",
                 executor.name

@@ -39,18 +39,8 @@ impl Source {
             };
             Problem::new(file, message).at(Some((error.line, error.column)))
         })?;
-        let warnings = placed.words.iter().map(|word| {
-            let shown = if shows {
-                format!("{:?}", word.text)
-            } else {
-                "a word".to_owned()
-            };
-            let message = format!(
-                "{shown} is a boolean in YAML 1.1 and is read as a string here: write true or \
-                 false, or put it in quotes"
-            );
-            Problem::new(file, message).at(Some((word.line, word.column)))
-        });
+        let words = placed.words.iter();
+        let warnings = words.map(|word| word_warning(file, word, shows));
         let repeated = placed.repeated.iter().map(|key| {
             let message = format!(
                 "this key is given more than once, also on line {}, and the last one counts: remove the others",
@@ -69,6 +59,20 @@ impl Source {
         Ok((source, placed.value))
     }
 
+    /// What has no text of its own: no places are known.
+    pub(crate) fn without_text(file: &str) -> Self {
+        Source {
+            file: file.to_owned(),
+            places: BTreeMap::new(),
+            problems: RefCell::default(),
+            warnings: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn places(&self) -> &BTreeMap<String, (usize, usize)> {
+        &self.places
+    }
+
     pub(crate) fn place(&self, pointer: &str) -> Option<(usize, usize)> {
         self.places.get(pointer).copied()
     }
@@ -80,6 +84,10 @@ impl Source {
 
     pub(crate) fn add(&self, problem: Problem) {
         self.problems.borrow_mut().push(problem);
+    }
+
+    pub(crate) fn add_warnings(&self, warnings: impl IntoIterator<Item = Problem>) {
+        self.warnings.borrow_mut().extend(warnings);
     }
 
     pub(crate) fn warning(&self, pointer: &str, message: impl Into<String>) {
@@ -102,6 +110,20 @@ impl Source {
         }
         Err(BlueprintError { problems })
     }
+}
+
+/// What is said of a word that others take for a boolean.
+pub(crate) fn word_warning(file: &str, word: &landform_yaml::Word, shows: bool) -> Problem {
+    let shown = if shows {
+        format!("{:?}", word.text)
+    } else {
+        "a word".to_owned()
+    };
+    let message = format!(
+        "{shown} is a boolean in YAML 1.1 and is read as a string here: write true or false, or put \
+         it in quotes"
+    );
+    Problem::new(file, message).at(Some((word.line, word.column)))
 }
 
 fn hidden(kind: landform_yaml::ErrorKind) -> &'static str {

@@ -37,7 +37,12 @@ pub(crate) struct Notes {
     pub(crate) places: BTreeMap<String, (usize, usize)>,
     pub(crate) words: Vec<Word>,
     pub(crate) repeated: Vec<RepeatedKey>,
+    /// The bytes of all pointers. A long key stands in the pointer of all below it.
+    pointer_bytes: usize,
 }
+
+/// No more places are noted when their pointers have this many bytes.
+const MOST_POINTER_BYTES: usize = 32 << 20;
 
 /// A mapping or a sequence that is not complete yet.
 enum Open {
@@ -330,9 +335,11 @@ impl<'budget> Composer<'budget> {
 
     /// Puts a complete value where it belongs.
     fn place(&mut self, value: Value, place: Place) -> Result<(), Error> {
-        if self.notes.is_some() {
+        let notes = self.notes.as_ref();
+        if notes.is_some_and(|notes| notes.pointer_bytes < MOST_POINTER_BYTES) {
             let pointer = self.pointer();
             if let Some(notes) = &mut self.notes {
+                notes.pointer_bytes += pointer.len();
                 notes.places.insert(pointer, (place.line, place.column));
             }
         }

@@ -100,8 +100,8 @@ const WRONG: &[(&str, &str)] = &[
         "there are two exports",
     ),
     (
-        "deployExecutions:\n- {name: a, type: Spiff, template: x}",
-        "deployExecutions[0].type: the executor \"a\" uses Spiff, and only GoTemplate works",
+        "deployExecutions:\n- {name: a, type: Jinja, template: x}",
+        "deployExecutions[0].type: this has to be `GoTemplate` or `Spiff`",
     ),
     (
         "deployExecutions:\n- {name: a, template: x}",
@@ -126,6 +126,14 @@ const WRONG: &[(&str, &str)] = &[
     (
         "deployExecutions:\n- name: a\n  type: GoTemplate\n  template: |\n    x: 1\n    y: {{ nope }}",
         "blueprint.yaml:6:11: there is no function `nope`",
+    ),
+    (
+        "deployExecutions:\n- name: a\n  type: Spiff\n  template: |\n    x: 1\n    z: (( a && b ))",
+        "blueprint.yaml:6:13: z: dynaml has no `&&`",
+    ),
+    (
+        "deployExecutions:\n- name: a\n  type: Spiff\n  template:\n    x:\n    - 1\n    - (( [1 ))",
+        "blueprint.yaml:7:13: x[1]: the bracket is not closed here",
     ),
     ("subinstallations:\n- file: none", "there is no file none"),
     (

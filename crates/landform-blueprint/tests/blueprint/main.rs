@@ -14,6 +14,7 @@ mod files;
 mod properties;
 mod render;
 mod rendered_yaml;
+mod spiff;
 mod values;
 
 use std::collections::BTreeMap;

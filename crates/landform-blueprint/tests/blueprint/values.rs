@@ -319,7 +319,7 @@ fn i41_exports_are_checked() {
 }
 
 #[test]
-fn mappings_take_values_and_go_templates() {
+fn mappings_take_values_go_templates_and_spiff() {
     let data = given(json!({"a": {"b": 3}, "secret": "canary"}));
     let map = |mappings: Value| map_data(MappingKind::Imports, &given(mappings), &data);
     let mapped = map(
@@ -329,13 +329,26 @@ fn mappings_take_values_and_go_templates() {
         json!(mapped.unwrap()),
         json!({"plain": [1], "copied": {"b": 3}, "deep": {"x": [4]}})
     );
+    let mapped = map(json!({
+        "number": "(( a.b ))",
+        "all": "(( imports.a.b + 1 ))",
+        "deep": {"x": ["(( a ))", "{{ not a template }}", "$((1+1)) (( a ))"], "own": "(( deep || x[0].b ))"},
+    }));
+    assert_eq!(
+        json!(mapped.unwrap()),
+        json!({
+            "number": 3,
+            "all": 4,
+            "deep": {"x": [{"b": 3}, "{{ not a template }}", "$((1+1)) (( a ))"], "own": 3},
+        })
+    );
     let error = map(
-        json!({"x": "(( a.b ))", "y": "{{ .imports.secret.z }}", "w": "{{ .imports.secret }}: ["}),
+        json!({"x": ["(( a.c ))"], "y": "{{ .imports.secret.z }}", "w": "{{ .imports.secret }}: ["}),
     )
     .unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("importDataMappings.x: this is an expression of Spiff"),
+        text.contains("importDataMappings.x[0]: `a.c` is not found"),
         "{text}"
     );
     assert!(

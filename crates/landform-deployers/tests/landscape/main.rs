@@ -16,4 +16,5 @@ mod nested;
 mod recorder;
 mod rename;
 mod secrets;
+mod spiff;
 mod target_maps;
