@@ -301,9 +301,9 @@ fn value_kind(object: &Object<'_>, import: bool) -> ValueKind {
 fn executors(object: &Object<'_>, name: &str) -> Vec<Executor> {
     let source = object.source;
     let mut executors: Vec<Executor> = Vec::new();
-    for (pointer, item) in object.list(name) {
+    for (at, (pointer, item)) in object.list(name).into_iter().enumerate() {
         let object = Object::new(source, pointer.as_str(), item);
-        let name = object.required_text("name");
+        let name = executor_name(&object, at);
         let engine = match object.text("type") {
             Some("GoTemplate") => Engine::GoTemplate,
             Some("Spiff") => Engine::Spiff,
@@ -331,6 +331,17 @@ fn executors(object: &Object<'_>, name: &str) -> Vec<Executor> {
         }
     }
     executors
+}
+
+/// The name, or the place in the list for one that has none: Landscaper asks for no name.
+fn executor_name(object: &Object<'_>, at: usize) -> String {
+    let given = object.value("name").is_some();
+    if given {
+        return object.required_text("name");
+    }
+    let message = "`name` is missing: state and messages call it by its place in the list";
+    object.source.warning(&object.pointer, message);
+    at.to_string()
 }
 
 fn executor_text(object: &Object<'_>, engine: Engine) -> Option<ExecutorText> {

@@ -214,3 +214,22 @@ fn words_of_yaml_1_1_are_read_as_written_and_warned_about() {
         "{warnings:#?}"
     );
 }
+
+#[test]
+fn executors_without_a_name_are_called_by_their_place() {
+    let blueprint = blueprint(
+        "deployExecutions:\n- {type: GoTemplate, template: \"deployItems: [{name: a, type: t}]\"}\n- {type: GoTemplate, template: \"state: {n: 1}\"}\n",
+    );
+    let rendered = blueprint.render_deploy_items(&landform_blueprint::Input::default());
+    let rendered = rendered.unwrap();
+    assert_eq!(rendered.value.len(), 1);
+    let states: Vec<_> = rendered.state.keys().map(String::as_str).collect();
+    assert_eq!(states, ["deploy/1"]);
+    assert_eq!(blueprint.warnings.len(), 2, "{:?}", blueprint.warnings);
+    assert!(
+        problems(read(
+            "deployExecutions:\n- {name: \"\", type: GoTemplate, template: x}"
+        ))[0]
+            .contains("must not be empty")
+    );
+}

@@ -339,3 +339,34 @@ async fn an_inline_component_descriptor_is_what_templates_see() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn export_templates_see_what_is_imported_beside_what_is_nested() {
+    let land = Landscape::new().await;
+    land.data("base", json!("b")).await;
+    land.target("somewhere", json!({"at": "x"})).await;
+    let leaf = product("leaf", &[], &["value"]);
+    let root = json!({
+        "imports": [
+            data_import("base", json!({})),
+            {"name": "place", "type": "target", "targetType": "test.dev/place"},
+        ],
+        "exports": [data_import("all", json!({}))],
+        "subinstallations": [{
+            "name": "leaf", "blueprint": {"filesystem": files(leaf)},
+            "exports": {"data": [{"name": "value", "dataRef": "inner"}]},
+        }],
+        "exportExecutions": template("exports", "exports: {all: [{{ .dataobjects.base }}, {{ .dataobjects.inner }}, {{ .targets.place.spec.config.at }}]}"),
+    });
+    let rest = json!({
+        "imports": {
+            "data": [{"name": "base", "dataRef": "base"}],
+            "targets": [{"name": "place", "target": "somewhere"}],
+        },
+        "exports": {"data": [{"name": "all", "dataRef": "all"}]},
+    });
+    land.install("root", root, rest).await;
+    land.phase("root", "Succeeded").await;
+    let all = land.get("DataObject", "all").await;
+    assert_eq!(all["data"], json!(["b", "leaf", "x"]));
+}
