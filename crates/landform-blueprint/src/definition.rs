@@ -45,6 +45,11 @@ pub enum ValueKind {
         /// The type of all of them.
         target_type: String,
     },
+    /// Targets of one type by keys of the importer's choice.
+    TargetMap {
+        /// The type of all of them.
+        target_type: String,
+    },
 }
 
 /// One import.
@@ -72,16 +77,27 @@ pub struct ExportDefinition {
 }
 
 /// A template.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Executor {
     /// Its name within its list.
     pub name: String,
+    /// What evaluates it.
+    pub engine: Engine,
     /// Where its text is.
     pub text: ExecutorText,
 }
 
+/// What evaluates a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Go's text/template: the template is a text.
+    GoTemplate,
+    /// Spiff: the template is YAML, or a text with YAML in it.
+    Spiff,
+}
+
 /// The text of a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ExecutorText {
     /// A file of the blueprint.
     File(String),
@@ -89,6 +105,13 @@ pub enum ExecutorText {
     Inline {
         /// The template.
         text: String,
+        /// Where it stands in `blueprint.yaml`.
+        pointer: String,
+    },
+    /// YAML in `blueprint.yaml`, with the pointer to it; only Spiff takes that.
+    Value {
+        /// The template.
+        value: Value,
         /// Where it stands in `blueprint.yaml`.
         pointer: String,
     },
@@ -114,10 +137,10 @@ pub(crate) fn read(source: &Source, value: &Value) -> Definition {
     let object = Object::new(source, "", value);
     for name in [
         "apiVersion",
+        "jsonSchema",
         "jsonSchemaVersion",
         "annotations",
         "metadata",
-        "jsonSchemaVersion",
     ] {
         object.value(name);
     }
@@ -254,11 +277,17 @@ fn value_kind(object: &Object<'_>, import: bool) -> ValueKind {
         "targetList" if import => ValueKind::TargetList {
             target_type: target_type(),
         },
+        "targetMap" if import => ValueKind::TargetMap {
+            target_type: target_type(),
+        },
         other => {
             let message = match other {
                 "componentDescriptor" | "componentDescriptorList" => NOT_YET.to_owned(),
                 "targetList" => "lists of targets can't be exported: export each target".to_owned(),
-                _ if import => "this has to be `data`, `target` or `targetList`".to_owned(),
+                "targetMap" => "maps of targets can't be exported: export each target".to_owned(),
+                _ if import => {
+                    "this has to be `data`, `target`, `targetList` or `targetMap`".to_owned()
+                }
                 _ => "this has to be `data` or `target`".to_owned(),
             };
             source.problem(&object.pointer("type"), message);
@@ -272,19 +301,24 @@ fn value_kind(object: &Object<'_>, import: bool) -> ValueKind {
 fn executors(object: &Object<'_>, name: &str) -> Vec<Executor> {
     let source = object.source;
     let mut executors: Vec<Executor> = Vec::new();
-    for (pointer, item) in object.list(name) {
+    for (at, (pointer, item)) in object.list(name).into_iter().enumerate() {
         let object = Object::new(source, pointer.as_str(), item);
-        let name = object.required_text("name");
-        match object.text("type") {
-            Some("GoTemplate") => {}
-            Some("Spiff") => source.problem(
-                &object.pointer("type"),
-                format!("the executor {name:?} uses Spiff, and only GoTemplate works: rewrite it"),
-            ),
-            Some(_) => source.problem(&object.pointer("type"), "only `GoTemplate` works"),
-            None => source.problem(&pointer, "`type` is missing: write `type: GoTemplate`"),
-        }
-        let text = executor_text(&object);
+        let name = executor_name(&object, at);
+        let engine = match object.text("type") {
+            Some("GoTemplate") => Engine::GoTemplate,
+            Some("Spiff") => Engine::Spiff,
+            Some(_) => {
+                let message = "this has to be `GoTemplate` or `Spiff`";
+                source.problem(&object.pointer("type"), message);
+                Engine::Spiff
+            }
+            None => {
+                let message = "`type` is missing: write `type: GoTemplate` or `type: Spiff`";
+                source.problem(&pointer, message);
+                Engine::Spiff
+            }
+        };
+        let text = executor_text(&object, engine);
         object.warn_about_others();
         if !name.is_empty() && executors.iter().any(|executor| executor.name == name) {
             source.problem(
@@ -293,13 +327,24 @@ fn executors(object: &Object<'_>, name: &str) -> Vec<Executor> {
             );
         }
         if let Some(text) = text {
-            executors.push(Executor { name, text });
+            executors.push(Executor { name, engine, text });
         }
     }
     executors
 }
 
-fn executor_text(object: &Object<'_>) -> Option<ExecutorText> {
+/// The name, or the place in the list for one that has none: Landscaper asks for no name.
+fn executor_name(object: &Object<'_>, at: usize) -> String {
+    let given = object.value("name").is_some();
+    if given {
+        return object.required_text("name");
+    }
+    let message = "`name` is missing: state and messages call it by its place in the list";
+    object.source.warning(&object.pointer, message);
+    at.to_string()
+}
+
+fn executor_text(object: &Object<'_>, engine: Engine) -> Option<ExecutorText> {
     let file = object
         .text("file")
         .map(|file| ExecutorText::File(file.to_owned()));
@@ -307,6 +352,10 @@ fn executor_text(object: &Object<'_>) -> Option<ExecutorText> {
         None => None,
         Some(Value::String(text)) => Some(ExecutorText::Inline {
             text: text.clone(),
+            pointer: object.pointer("template"),
+        }),
+        Some(value) if engine == Engine::Spiff => Some(ExecutorText::Value {
+            value: value.clone(),
             pointer: object.pointer("template"),
         }),
         Some(_) => {

@@ -9,7 +9,7 @@ use crate::execute::{Input, Rendered, Section, run};
 use crate::problem::{BlueprintError, Problem};
 use crate::reader::Object;
 
-/// What export executors see under `.values`.
+/// What export executors see: under `.values`, and each of these at the top level too.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExportValues {
     /// What deploy items export, by the item's name.
@@ -40,14 +40,11 @@ pub(crate) fn render(
     values: &ExportValues,
 ) -> Result<Rendered<BTreeMap<String, Value>>, BlueprintError> {
     let mut more = Map::new();
-    more.insert(
-        "values".to_owned(),
-        json!({
-            "deployitems": values.deploy_items,
-            "dataobjects": values.data_objects,
-            "targets": values.targets,
-        }),
-    );
+    more.insert("deployitems".to_owned(), json!(values.deploy_items));
+    more.insert("dataobjects".to_owned(), json!(values.data_objects));
+    more.insert("targets".to_owned(), json!(values.targets));
+    // Older templates know the same under a name of its own.
+    more.insert("values".to_owned(), Value::Object(more.clone()));
     let mut exports = BTreeMap::new();
     let collected = run(blueprint, Section::Exports, input, more, |_, output, _| {
         take_map(output, "exports", &mut exports);

@@ -6,18 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use landform_template::{Environment, Template};
 use serde_json::{Value, json};
 
+use crate::component::Component;
 use crate::files::Files;
 
-const NOT_YET: &str = "component descriptors are not supported yet: give such values as imports";
+const NOT_YET: &str = "contents of components can't be read yet: give such values as imports";
 
 /// Functions that need a component descriptor or a cluster.
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("getResource", NOT_YET),
-    ("getResources", NOT_YET),
     ("getResourceKey", NOT_YET),
     ("getResourceContent", NOT_YET),
-    ("getComponent", NOT_YET),
-    ("getRepositoryContext", NOT_YET),
     ("resolve", NOT_YET),
     ("generateImageOverwrite", NOT_YET),
     (
@@ -25,7 +22,23 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "templates don't reach clusters: give a target as an import",
     ),
     (
+        "getShootAdminKubeconfigWithExpirationTimestamp",
+        "templates don't reach clusters: give a target as an import",
+    ),
+    (
+        "getServiceAccountKubeconfigWithExpirationTimestamp",
+        "templates don't reach clusters: give a target as an import",
+    ),
+    (
         "getServiceAccountKubeconfig",
+        "templates don't reach clusters: give a target as an import",
+    ),
+    (
+        "getShootAdminKubeconfigWithExpirationTimestamp",
+        "templates don't reach clusters: give a target as an import",
+    ),
+    (
+        "getServiceAccountKubeconfigWithExpirationTimestamp",
         "templates don't reach clusters: give a target as an import",
     ),
     (
@@ -40,6 +53,8 @@ pub(crate) fn environment(files: &Arc<Files>) -> Environment {
     for (name, reason) in UNSUPPORTED {
         environment = environment.with_function(name, |_| Err((*reason).to_owned()));
     }
+    // Those of a run replace these; templates are checked against all names that there are.
+    environment = Component::default().functions(environment);
     let readable = Arc::clone(files);
     let listable = Arc::clone(files);
     let included = Arc::clone(files);

@@ -99,7 +99,8 @@ fn read(blueprint: &Blueprint, input: &Input, object: &Object<'_>) -> DeployItem
     item
 }
 
-/// The target by the name of an import (with an index for lists), or by name and namespace.
+/// The target by the name of an import (with an index for lists, with a key for maps), or by name and
+/// namespace.
 fn target_reference(
     blueprint: &Blueprint,
     input: &Input,
@@ -108,56 +109,100 @@ fn target_reference(
     let problem = |name: &str, message: String| {
         target.source.problem(&target.pointer(name), message);
     };
-    let index = match target.value("index") {
-        None => None,
-        Some(value) => match value.as_u64().and_then(|index| usize::try_from(index).ok()) {
-            Some(index) => Some(index),
-            None => {
-                problem("index", "this has to be a number from 0".to_owned());
-                return None;
-            }
-        },
-    };
+    let element = element(target).ok()?;
     let Some(import) = target.text("import") else {
         let name = target.required_text("name");
         let namespace = target.text("namespace").unwrap_or_default().to_owned();
         return (!name.is_empty()).then_some(ObjectReference { name, namespace });
     };
-    let list = match blueprint.import(import).map(|import| &import.kind) {
-        Some(ValueKind::Target { .. }) => false,
-        Some(ValueKind::TargetList { .. }) => true,
-        Some(ValueKind::Data { .. }) => {
-            problem(
-                "import",
-                format!("the import {import:?} is data, and no target"),
-            );
-            return None;
-        }
-        None => {
-            problem("import", format!("the blueprint has no import {import:?}"));
-            return None;
-        }
+    let Some(definition) = blueprint.import(import) else {
+        problem("import", format!("the blueprint has no import {import:?}"));
+        return None;
     };
     let Some(value) = input.imports.get(import) else {
         problem("import", format!("the import {import:?} is not given"));
         return None;
     };
-    let value = match (list, index) {
-        (false, None) => Some(value),
-        (true, Some(index)) => value.get(index),
-        (false, Some(_)) => {
+    match chosen(import, &definition.kind, value, &element) {
+        Ok(reference) => Some(reference),
+        Err((field, message)) => {
+            problem(field, message);
+            None
+        }
+    }
+}
+
+/// Which target of an import an item goes to.
+enum Element {
+    Only,
+    At(usize),
+    Of(String),
+}
+
+/// What `index` and `key` say; what is wrong with them is noted.
+fn element(target: &Object<'_>) -> Result<Element, ()> {
+    let problem = |name: &str, message: &str| {
+        target.source.problem(&target.pointer(name), message);
+    };
+    let index = match target.value("index") {
+        None => None,
+        Some(value) => match value.as_u64().and_then(|index| usize::try_from(index).ok()) {
+            Some(index) => Some(index),
+            None => {
+                problem("index", "this has to be a number from 0");
+                return Err(());
+            }
+        },
+    };
+    let key = match target.value("key") {
+        None => None,
+        Some(Value::String(key)) => Some(key.clone()),
+        // Keys of maps are texts, and templates write them without quotes.
+        Some(Value::Number(key)) => Some(key.to_string()),
+        Some(Value::Bool(key)) => Some(key.to_string()),
+        Some(Value::Null | Value::Array(_) | Value::Object(_)) => {
+            problem("key", "this has to be a key of the map of targets");
+            return Err(());
+        }
+    };
+    match (index, key) {
+        (None, None) => Ok(Element::Only),
+        (Some(index), None) => Ok(Element::At(index)),
+        (None, Some(key)) => Ok(Element::Of(key)),
+        (Some(_), Some(_)) => {
             problem(
                 "index",
-                format!("the import {import:?} is one target, and no list"),
+                "`index` is for lists, `key` for maps: write one of them",
             );
-            return None;
+            Err(())
         }
-        (true, None) => {
-            problem(
-                "import",
-                format!("the import {import:?} is a list of targets: add `index`"),
-            );
-            return None;
+    }
+}
+
+/// The target of an import's value that is chosen; else the field that is wrong, and why.
+fn chosen(
+    import: &str,
+    kind: &ValueKind,
+    value: &Value,
+    element: &Element,
+) -> Result<ObjectReference, (&'static str, String)> {
+    let wrong = |field, what: &str| Err((field, format!("the import {import:?} is {what}")));
+    let value = match (kind, element) {
+        (ValueKind::Data { .. }, _) => return wrong("import", "data, and no target"),
+        (ValueKind::Target { .. }, Element::Only) => Some(value),
+        (ValueKind::Target { .. }, Element::At(_)) => {
+            return wrong("index", "one target, and no list");
+        }
+        (ValueKind::Target { .. }, Element::Of(_)) => {
+            return wrong("key", "one target, and no map");
+        }
+        (ValueKind::TargetList { .. }, Element::At(index)) => value.get(index),
+        (ValueKind::TargetList { .. }, Element::Only | Element::Of(_)) => {
+            return wrong("import", "a list of targets: add `index`");
+        }
+        (ValueKind::TargetMap { .. }, Element::Of(key)) => value.get(key),
+        (ValueKind::TargetMap { .. }, Element::Only | Element::At(_)) => {
+            return wrong("import", "a map of targets: add `key`");
         }
     };
     let field = |value: &Value, name: &str| {
@@ -172,13 +217,12 @@ fn target_reference(
             namespace: field(value, "namespace").unwrap_or_default(),
         })
     });
-    if reference.is_none() {
-        problem(
+    reference.ok_or_else(|| {
+        (
             "import",
             format!("the import {import:?} has no such target"),
-        );
-    }
-    reference
+        )
+    })
 }
 
 /// E11: every name under `dependsOn` exists, and no item waits for itself.

@@ -8,6 +8,7 @@
 //! Everything is deterministic, and no problem that is reported holds a value: values may be secret.
 //! The crate is pure but for reading a directory ([`Files::from_directory`]).
 
+mod component;
 mod definition;
 mod execute;
 mod exports;
@@ -17,6 +18,7 @@ mod items;
 mod mappings;
 mod nested;
 mod problem;
+mod program;
 mod reader;
 mod schema;
 mod values;
@@ -24,12 +26,13 @@ mod values;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use landform_template::{Environment, Template};
+use landform_template::Environment;
 use serde_json::Value;
 
+pub use component::Component;
 pub use definition::{
-    Definition, Executor, ExecutorText, ExportDefinition, ImportDefinition, SubinstallationEntry,
-    ValueKind,
+    Definition, Engine, Executor, ExecutorText, ExportDefinition, ImportDefinition,
+    SubinstallationEntry, ValueKind,
 };
 pub use execute::{Input, Rendered};
 pub use exports::ExportValues;
@@ -40,6 +43,7 @@ pub use nested::SubinstallationTemplate;
 pub use problem::{BlueprintError, ExportProblem, ImportProblem, Problem, Side, ValueProblem};
 
 use execute::Section;
+use program::Program;
 use reader::Source;
 
 /// The file that makes a directory a blueprint.
@@ -55,7 +59,7 @@ pub struct Blueprint {
     files: Arc<Files>,
     schemas: schema::Schemas,
     /// By section and executor.
-    templates: BTreeMap<String, Arc<Template>>,
+    programs: BTreeMap<String, Program>,
     subinstallations: Vec<SubinstallationTemplate>,
     environment: Environment,
 }
@@ -87,7 +91,7 @@ impl Blueprint {
 
         let files = Arc::new(files);
         let environment = functions::environment(&files);
-        let mut templates = BTreeMap::new();
+        let mut programs = BTreeMap::new();
         let sections = [
             (Section::Imports, &definition.import_executions),
             (Section::DeployItems, &definition.deploy_executions),
@@ -99,16 +103,15 @@ impl Blueprint {
         ];
         for (section, executors) in sections {
             for executor in executors {
-                let template =
-                    execute::template(executor, &files, &source, &text).and_then(|template| {
-                        template.check(&environment)?;
-                        Ok(template)
-                    });
-                match template {
-                    Ok(template) => {
-                        templates.insert(key(section, executor), template);
+                match Program::read(executor, &files, &source, &text, &environment) {
+                    Ok(program) => {
+                        source.add_warnings(program.warnings());
+                        programs.insert(key(section, executor), program);
                     }
-                    Err(problem) => source.add(problem),
+                    Err(error) => error
+                        .problems
+                        .into_iter()
+                        .for_each(|problem| source.add(problem)),
                 }
             }
         }
@@ -118,7 +121,7 @@ impl Blueprint {
             warnings,
             files,
             schemas,
-            templates,
+            programs,
             subinstallations,
             environment,
         })
@@ -154,6 +157,13 @@ impl Blueprint {
         given: &BTreeMap<String, Value>,
     ) -> Result<BTreeMap<String, Value>, Vec<ImportProblem>> {
         values::complete_imports(&self.definition.imports, &self.schemas, given)
+    }
+
+    /// Whether nothing has to provide an import: it is optional, has a default, or counts only below one that
+    /// isn't `given`.
+    #[must_use]
+    pub fn may_be_absent(&self, name: &str, given: impl Fn(&str) -> bool) -> bool {
+        values::may_be_absent(&self.definition.imports, name, &given)
     }
 
     /// Names of given values that the blueprint doesn't declare.
@@ -222,13 +232,12 @@ impl Blueprint {
         values::check_exports(&self.definition.exports, &self.schemas, exports)
     }
 
-    pub(crate) fn template(
+    pub(crate) fn program(
         &self,
         section: Section,
         executor: &Executor,
-    ) -> Result<&Template, BlueprintError> {
-        let template = self.templates.get(&key(section, executor));
-        template.map(AsRef::as_ref).ok_or_else(|| {
+    ) -> Result<&Program, BlueprintError> {
+        self.programs.get(&key(section, executor)).ok_or_else(|| {
             let message = format!(
                 "the template of the executor {:?} is missing",
                 executor.name

@@ -1,12 +1,14 @@
 //! Data mappings of installations: new values from those that are there.
 //!
-//! Landscaper evaluates the strings of a mapping with Spiff. Here plain values are taken as they are,
-//! and a string with `{{` is a Go template whose output is read as YAML, like that of executors.
+//! A mapping with an expression of Spiff in it is a Spiff document, as in Landscaper. In others a
+//! string with `{{` is a Go template whose output is read as YAML, like that of executors. Everything
+//! else is taken as it is.
 
 use std::collections::BTreeMap;
 
+use landform_spiff::{Bindings, Document, has_expressions};
 use landform_template::{Environment, Template};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::problem::{BlueprintError, Problem};
 use crate::reader::Source;
@@ -14,31 +16,47 @@ use crate::reader::Source;
 /// Which mappings, and what their templates see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingKind {
-    /// `importDataMappings`: templates see `.imports`.
+    /// `importDataMappings`: Go templates see `.imports`, Spiff sees the imports by name.
     Imports,
-    /// `exportDataMappings`: templates see `.exports`.
+    /// `exportDataMappings`: Go templates see `.exports`, Spiff sees the exports by name.
     Exports,
 }
 
 /// Computes the values of data mappings.
 ///
 /// # Errors
-/// When a string is for Spiff, or a template fails; no value is in the error.
+/// When an expression or a template fails; no value is in the error.
 pub fn map_data(
     kind: MappingKind,
     mappings: &BTreeMap<String, Value>,
     data: &BTreeMap<String, Value>,
 ) -> Result<BTreeMap<String, Value>, BlueprintError> {
-    let (file, seen) = match kind {
-        MappingKind::Imports => ("importDataMappings", json!({"imports": data})),
-        MappingKind::Exports => ("exportDataMappings", json!({"exports": data})),
+    let (file, all) = match kind {
+        MappingKind::Imports => ("importDataMappings", "imports"),
+        MappingKind::Exports => ("exportDataMappings", "exports"),
+    };
+    let seen = json!({all: data});
+    let mut values: Map<String, Value> = data.clone().into_iter().collect();
+    // All together have a name too: those with dots in theirs can only be reached by it. As in
+    // Landscaper, it hides an export of that name, but no import.
+    if kind == MappingKind::Exports || !values.contains_key(all) {
+        values.insert(all.to_owned(), json!(data));
+    }
+    let bindings = Bindings {
+        values,
+        state: None,
     };
     let environment = Environment::default();
     let mut mapped = BTreeMap::new();
     let mut problems = Vec::new();
     for (name, value) in mappings {
         let path = format!("{file}.{name}");
-        match map_value(&path, value, &seen, &environment) {
+        let outcome = if has_expressions(value) {
+            evaluate(&path, value, &bindings, &environment)
+        } else {
+            map_value(&path, value, &seen, &environment)
+        };
+        match outcome {
             Ok(value) => {
                 mapped.insert(name.clone(), value);
             }
@@ -52,6 +70,37 @@ pub fn map_data(
     }
 }
 
+fn evaluate(
+    path: &str,
+    value: &Value,
+    bindings: &Bindings,
+    environment: &Environment,
+) -> Result<Value, BlueprintError> {
+    let document = Document::from_value("", value, &BTreeMap::new(), "", "");
+    let evaluated = document.and_then(|document| document.evaluate(bindings, environment));
+    evaluated
+        .map(|evaluated| evaluated.value)
+        .map_err(|errors| {
+            let problems = errors.into_iter().map(|error| {
+                // The path within the mapping belongs to the path of the mapping.
+                let dot = if error.path.starts_with('[') || error.path.is_empty() {
+                    ""
+                } else {
+                    "."
+                };
+                let file = format!("{path}{dot}{}", error.path);
+                Problem {
+                    file,
+                    path: String::new(),
+                    ..Problem::from(error)
+                }
+            });
+            BlueprintError {
+                problems: problems.collect(),
+            }
+        })
+}
+
 fn map_value(
     path: &str,
     value: &Value,
@@ -59,11 +108,6 @@ fn map_value(
     environment: &Environment,
 ) -> Result<Value, BlueprintError> {
     match value {
-        Value::String(text) if text.contains("((") => {
-            let message = "this is an expression of Spiff, which is not supported: write a Go template, \
-                           for instance `{{ .imports.name | toJson }}`";
-            Err(Problem::new(path, message).into())
-        }
         Value::String(text) if text.contains("{{") => {
             let output = Template::parse(path, text)?.render(data, environment)?;
             Source::parse(&format!("output of {path}"), &output, false).map(|(_, value)| value)

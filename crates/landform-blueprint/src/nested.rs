@@ -6,6 +6,7 @@ use landform_api::landscaper::installation::{
     BlueprintDefinition, InlineBlueprint, InstallationExports, InstallationImports,
     InstallationSpec,
 };
+use landform_api::landscaper::names;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -155,15 +156,24 @@ fn remove_absent(blueprint: &Blueprint, input: &Input, templates: &mut [Subinsta
     let absent = |name: &str| {
         optional.contains(name) && !input.imports.contains_key(name) && !exported.contains(name)
     };
+    // `clusters[red]` is one target of what the parent imports as `clusters`.
+    let absent_target = |key: &str| {
+        let import = names::element_of(key).map_or(key, |(import, _)| import);
+        absent(import)
+    };
     for template in templates {
-        template
-            .imports
-            .data
-            .retain(|import| !absent(&import.data_ref));
-        template
-            .imports
-            .targets
-            .retain(|import| !absent(&import.target) && !absent(&import.target_list_ref));
+        let imports = &mut template.imports;
+        imports.data.retain(|import| !absent(&import.data_ref));
+        imports.targets.retain(|import| {
+            !absent_target(&import.target)
+                && !absent(&import.target_list_ref)
+                && !absent(&import.target_map_ref)
+        });
+        for import in &mut imports.targets {
+            if let Some(targets) = &mut import.target_map {
+                targets.retain(|_, key| !absent_target(key));
+            }
+        }
     }
 }
 

@@ -53,6 +53,18 @@ impl From<landform_template::TemplateError> for Problem {
     }
 }
 
+impl From<landform_spiff::SpiffError> for Problem {
+    fn from(error: landform_spiff::SpiffError) -> Self {
+        Problem {
+            file: error.name,
+            place: error.place,
+            path: error.path,
+            message: error.message,
+            excerpt: error.excerpt,
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file)?;
@@ -86,6 +98,14 @@ impl From<Problem> for BlueprintError {
     fn from(problem: Problem) -> Self {
         BlueprintError {
             problems: vec![problem],
+        }
+    }
+}
+
+impl From<Vec<landform_spiff::SpiffError>> for BlueprintError {
+    fn from(errors: Vec<landform_spiff::SpiffError>) -> Self {
+        BlueprintError {
+            problems: errors.into_iter().map(Problem::from).collect(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use landform_api::Budget;
+use landform_yaml::Allowed;
 use serde_json::{Map, Value};
 
 use crate::problem::{BlueprintError, Problem};
@@ -17,13 +18,19 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads the text; words that YAML 1.1 takes for booleans stay strings, with a warning.
+    /// Reads the text; words that YAML 1.1 takes for booleans stay strings, with a warning. Templates may
+    /// render a key more than once: the last one counts, with a warning.
     pub(crate) fn parse(
         file: &str,
         text: &str,
         shows: bool,
     ) -> Result<(Self, Value), BlueprintError> {
-        let placed = landform_yaml::parse_placed(text, &Budget::FILE).map_err(|error| {
+        let allowed = Allowed {
+            aliases: true,
+            repeated_keys: !shows,
+        };
+        let placed = landform_yaml::parse_placed_with(text, &Budget::FILE, allowed);
+        let placed = placed.map_err(|error| {
             // Output of templates may hold secrets, which messages about it could repeat.
             let message = if shows {
                 error.message
@@ -32,25 +39,38 @@ impl Source {
             };
             Problem::new(file, message).at(Some((error.line, error.column)))
         })?;
-        let warnings = placed.words.iter().map(|word| {
-            let shown = if shows {
-                format!("{:?}", word.text)
-            } else {
-                "a word".to_owned()
-            };
+        let words = placed.words.iter();
+        let warnings = words.map(|word| word_warning(file, word, shows));
+        let repeated = placed.repeated.iter().map(|key| {
             let message = format!(
-                "{shown} is a boolean in YAML 1.1 and is read as a string here: write true or \
-                 false, or put it in quotes"
+                "this key is given more than once, also on line {}, and the last one counts: remove the others",
+                key.first_line
             );
-            Problem::new(file, message).at(Some((word.line, word.column)))
+            Problem::new(file, message)
+                .at(Some((key.line, key.column)))
+                .field(path_of(&key.pointer))
         });
         let source = Source {
             file: file.to_owned(),
-            warnings: RefCell::new(warnings.collect()),
+            warnings: RefCell::new(warnings.chain(repeated).collect()),
             places: placed.places,
             problems: RefCell::default(),
         };
         Ok((source, placed.value))
+    }
+
+    /// What has no text of its own: no places are known.
+    pub(crate) fn without_text(file: &str) -> Self {
+        Source {
+            file: file.to_owned(),
+            places: BTreeMap::new(),
+            problems: RefCell::default(),
+            warnings: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn places(&self) -> &BTreeMap<String, (usize, usize)> {
+        &self.places
     }
 
     pub(crate) fn place(&self, pointer: &str) -> Option<(usize, usize)> {
@@ -64,6 +84,10 @@ impl Source {
 
     pub(crate) fn add(&self, problem: Problem) {
         self.problems.borrow_mut().push(problem);
+    }
+
+    pub(crate) fn add_warnings(&self, warnings: impl IntoIterator<Item = Problem>) {
+        self.warnings.borrow_mut().extend(warnings);
     }
 
     pub(crate) fn warning(&self, pointer: &str, message: impl Into<String>) {
@@ -88,6 +112,20 @@ impl Source {
     }
 }
 
+/// What is said of a word that others take for a boolean.
+pub(crate) fn word_warning(file: &str, word: &landform_yaml::Word, shows: bool) -> Problem {
+    let shown = if shows {
+        format!("{:?}", word.text)
+    } else {
+        "a word".to_owned()
+    };
+    let message = format!(
+        "{shown} is a boolean in YAML 1.1 and is read as a string here: write true or false, or put \
+         it in quotes"
+    );
+    Problem::new(file, message).at(Some((word.line, word.column)))
+}
+
 fn hidden(kind: landform_yaml::ErrorKind) -> &'static str {
     use landform_yaml::ErrorKind as Kind;
     match kind {
@@ -96,7 +134,7 @@ fn hidden(kind: landform_yaml::ErrorKind) -> &'static str {
         }
         Kind::DuplicateKey => "a key is given twice",
         Kind::Unsupported => {
-            "anchors, aliases, tags and keys that are no strings are not supported"
+            "aliases that contain themselves, tags, and keys that are no strings are not supported"
         }
         Kind::Limit => "the text is nested too deeply or has too many values",
         Kind::DocumentCount => "there is more than one document, and only one is taken",

@@ -59,6 +59,27 @@ fn complete_level(
     }
 }
 
+/// Whether nothing has to provide an import.
+pub(crate) fn may_be_absent(
+    definitions: &[ImportDefinition],
+    name: &str,
+    given: &impl Fn(&str) -> bool,
+) -> bool {
+    definitions.iter().any(|definition| {
+        let optional = !definition.required || definition.default.is_some();
+        if definition.name == name {
+            return optional;
+        }
+        let absent = definition.default.is_none() && !given(&definition.name);
+        if absent {
+            let mut below = BTreeSet::new();
+            all_names(&definition.imports, &mut below);
+            return below.contains(name);
+        }
+        may_be_absent(&definition.imports, name, given)
+    })
+}
+
 /// The names of given values that the blueprint doesn't ask for.
 pub(crate) fn undeclared(
     definitions: &[ImportDefinition],
@@ -167,6 +188,17 @@ fn check_value(
             None => push(
                 "",
                 format!("has to be a list of targets, and is {}", kind(value)),
+            ),
+        },
+        ValueKind::TargetMap { target_type } => match value.as_object() {
+            Some(targets) => {
+                for (key, target) in targets {
+                    check_target(side, target_type, target, &format!("[{key}]"), &mut push);
+                }
+            }
+            None => push(
+                "",
+                format!("has to be a map of targets, and is {}", kind(value)),
             ),
         },
     }

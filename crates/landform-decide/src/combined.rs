@@ -1,123 +1,115 @@
-//! How the phases of many objects become one (I10).
+//! How the standings of many objects become one (I10, I10b, I11b).
 
 use landform_api::landscaper::{ExecutionPhase, InstallationPhase};
 
-/// What of an object counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Its phase.
-    pub phase: Option<InstallationPhase>,
-    /// Whether the phase is about the object as it is now (C3).
-    pub up_to_date: bool,
+/// How an object is doing, as far as the one above it is concerned. Later ones win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It is as it should be.
+    Succeeded,
+    /// Nothing has been done to it.
+    Init,
+    /// It waits for something outside that may still come. Neither an update nor a deletion waits for it.
+    Waiting,
+    /// It has failed, or can't go on because of something that failed or doesn't exist (I11b).
+    Failed,
+    /// It was aborted.
+    Aborted,
+    /// It is at work, or about to be: its phase is not about what it is now (I10b).
+    AtWork,
 }
 
-/// The combined phase of some objects: the first of these that fits. None if there are no objects.
-///
-/// 1. Progressing: one is at work, or its phase is not about what it is now.
-/// 2. Aborted, Failed, Init: one is in that phase.
-/// 3. Succeeded: all are.
-pub fn combined(of: impl IntoIterator<Item = Standing>) -> Option<InstallationPhase> {
-    let mut most = None;
-    for standing in of {
-        let weight = weight(standing);
-        if most.is_none_or(|most| weight > most) {
-            most = Some(weight);
+impl Standing {
+    /// The standing of an object that needs nothing of those beside it.
+    #[must_use]
+    pub fn of(phase: Option<InstallationPhase>, current: bool) -> Self {
+        if !current {
+            return Self::AtWork;
+        }
+        match phase {
+            Some(
+                InstallationPhase::Progressing
+                | InstallationPhase::PendingDependencies
+                | InstallationPhase::Deleting,
+            ) => Self::AtWork,
+            Some(InstallationPhase::Aborted) => Self::Aborted,
+            Some(InstallationPhase::Failed) => Self::Failed,
+            None | Some(InstallationPhase::Init) => Self::Init,
+            Some(InstallationPhase::Succeeded) => Self::Succeeded,
         }
     }
-    most.map(|weight| match weight {
-        Weight::Succeeded => InstallationPhase::Succeeded,
-        Weight::Init => InstallationPhase::Init,
-        Weight::Failed => InstallationPhase::Failed,
-        Weight::Aborted => InstallationPhase::Aborted,
-        Weight::Progressing => InstallationPhase::Progressing,
-    })
-}
 
-/// Later ones win.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Weight {
-    Succeeded,
-    Init,
-    Failed,
-    Aborted,
-    Progressing,
-}
-
-fn weight(standing: Standing) -> Weight {
-    if !standing.up_to_date {
-        return Weight::Progressing;
-    }
-    match standing.phase {
-        Some(
-            InstallationPhase::Progressing
-            | InstallationPhase::PendingDependencies
-            | InstallationPhase::Deleting,
-        ) => Weight::Progressing,
-        Some(InstallationPhase::Aborted) => Weight::Aborted,
-        Some(InstallationPhase::Failed) => Weight::Failed,
-        None | Some(InstallationPhase::Init) => Weight::Init,
-        Some(InstallationPhase::Succeeded) => Weight::Succeeded,
+    /// Whether an update or a deletion of the object above has to wait.
+    #[must_use]
+    pub fn is_at_work(self) -> bool {
+        matches!(self, Self::AtWork | Self::Init)
     }
 }
 
-/// The same for deploy items, whose phases are fewer.
+/// The standing of many objects: the one that wins. None if there are no objects.
+pub fn combined(of: impl IntoIterator<Item = Standing>) -> Option<Standing> {
+    of.into_iter().max()
+}
+
+/// The combined phase of deploy items, each with its phase and whether that is about what it is now.
 pub fn combined_items(
     of: impl IntoIterator<Item = (Option<ExecutionPhase>, bool)>,
 ) -> Option<ExecutionPhase> {
-    let standings = of.into_iter().map(|(phase, up_to_date)| Standing {
-        phase: phase.map(Into::into),
-        up_to_date,
-    });
-    combined(standings).map(|phase| match phase {
-        InstallationPhase::Init => ExecutionPhase::Init,
-        InstallationPhase::PendingDependencies | InstallationPhase::Progressing => {
-            ExecutionPhase::Progressing
-        }
-        InstallationPhase::Deleting => ExecutionPhase::Deleting,
-        InstallationPhase::Aborted | InstallationPhase::Failed => ExecutionPhase::Failed,
-        InstallationPhase::Succeeded => ExecutionPhase::Succeeded,
+    let standings = of
+        .into_iter()
+        .map(|(phase, current)| Standing::of(phase.map(Into::into), current));
+    combined(standings).map(|standing| match standing {
+        Standing::Succeeded => ExecutionPhase::Succeeded,
+        Standing::Init => ExecutionPhase::Init,
+        Standing::Failed | Standing::Aborted => ExecutionPhase::Failed,
+        Standing::Waiting | Standing::AtWork => ExecutionPhase::Progressing,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use InstallationPhase::{
-        Aborted, Deleting, Failed, Init, PendingDependencies, Progressing, Succeeded,
-    };
+    use InstallationPhase as Phase;
 
     #[test]
     fn i10_the_first_that_fits() {
-        let table: &[(&[InstallationPhase], Option<InstallationPhase>)] = &[
+        let table: &[(&[Phase], Option<Standing>)] = &[
             (&[], None),
-            (&[Succeeded, Succeeded], Some(Succeeded)),
-            (&[Succeeded, Init], Some(Init)),
-            (&[Init, Failed], Some(Failed)),
-            (&[Failed, Aborted], Some(Aborted)),
-            (&[Aborted, Progressing], Some(Progressing)),
-            (&[Failed, PendingDependencies], Some(Progressing)),
-            (&[Succeeded, Deleting], Some(Progressing)),
+            (
+                &[Phase::Succeeded, Phase::Succeeded],
+                Some(Standing::Succeeded),
+            ),
+            (&[Phase::Succeeded, Phase::Init], Some(Standing::Init)),
+            (&[Phase::Init, Phase::Failed], Some(Standing::Failed)),
+            (&[Phase::Failed, Phase::Aborted], Some(Standing::Aborted)),
+            (
+                &[Phase::Aborted, Phase::Progressing],
+                Some(Standing::AtWork),
+            ),
+            (&[Phase::Succeeded, Phase::Deleting], Some(Standing::AtWork)),
         ];
         for (phases, expected) in table {
-            let standings = phases.iter().map(|phase| Standing {
-                phase: Some(*phase),
-                up_to_date: true,
-            });
+            let standings = phases.iter().map(|phase| Standing::of(Some(*phase), true));
             assert_eq!(combined(standings), *expected, "{phases:?}");
         }
     }
 
     #[test]
-    fn i10_a_phase_that_is_not_up_to_date_counts_as_progressing() {
-        let old = Standing {
-            phase: Some(Succeeded),
-            up_to_date: false,
-        };
-        assert_eq!(combined([old]), Some(Progressing));
-        let new = Standing {
-            up_to_date: true,
-            ..old
-        };
-        assert_eq!(combined([new]), Some(Succeeded));
+    fn i11b_what_only_waits_is_not_at_work() {
+        let waits = [Standing::Succeeded, Standing::Waiting];
+        assert_eq!(combined(waits), Some(Standing::Waiting));
+        assert!(!Standing::Waiting.is_at_work());
+        let failed = [Standing::Failed, Standing::Waiting];
+        assert_eq!(combined(failed), Some(Standing::Failed));
+        let works = [Standing::Failed, Standing::AtWork];
+        assert_eq!(combined(works), Some(Standing::AtWork));
+    }
+
+    #[test]
+    fn i10b_a_phase_that_is_not_about_the_present_counts_as_work() {
+        let old = Standing::of(Some(Phase::Succeeded), false);
+        assert_eq!(old, Standing::AtWork);
+        let new = Standing::of(Some(Phase::Succeeded), true);
+        assert_eq!(new, Standing::Succeeded);
     }
 }

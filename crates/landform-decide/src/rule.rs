@@ -29,12 +29,18 @@ rules! {
     I4
     /// Final and up to date: nested objects are looked at.
     I5
+    /// What others deleted or changed is put right.
+    I5b
     /// Otherwise the standard flow.
     I6
     /// The combined phase of nested objects.
     I10
+    /// A nested object's phase counts if it is about its present spec and imports.
+    I10b
     /// Nested objects are at work.
     I11
+    /// What only waits is not at work.
+    I11b
     /// Aborted.
     I12
     /// Whether an update is required.
@@ -47,6 +53,8 @@ rules! {
     I15
     /// The nested objects' final phase is the installation's.
     I16
+    /// What failed below runs again.
+    I16b
     /// Exports are made.
     I17
     /// Dependents are triggered.
@@ -67,10 +75,14 @@ rules! {
     I34
     /// Nested objects are deleted.
     I35
+    /// A deletion ends, or says who is in the way.
+    I35b
     /// Objects go, what they deployed stays.
     I36
     /// Imports and exports between siblings.
     I40
+    /// Names that move from one sibling to another.
+    I40b
     /// Data must fit its schema.
     I41
     /// Which phases are completed.

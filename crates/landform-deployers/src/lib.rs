@@ -15,7 +15,9 @@ pub mod logs;
 pub mod manifest;
 pub mod mock;
 pub mod process;
+mod target_sync;
 
 pub use deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget, Wake};
 pub use items::DeployItems;
 pub use limited::Limited;
+pub use target_sync::TargetSyncs;

@@ -116,6 +116,7 @@ impl tower::Service<Request<Body>> for OwnWrites {
             request.extensions_mut().insert(made_for);
         }
         let target = target(&path, request.uri().path());
+        let is_status = target == WriteTarget::Own && request.uri().path().ends_with("/status");
         let mut report = Report::begin(inbox, run, target);
         // A task of its own: a cancelled run drops what it waits for, but the API carries out what it was
         // sent, perhaps much later. The run has returned only when that is over; otherwise the write
@@ -125,13 +126,20 @@ impl tower::Service<Request<Body>> for OwnWrites {
             let (parts, body) = response.into_parts();
             let bytes = body.collect().await?.to_bytes();
             if parts.status.is_success() {
-                report.written = written(&bytes);
+                report.written = written(&bytes).filter(|written| vouches(written, is_status));
             }
             drop(report);
             Ok(Response::from_parts(parts, Body::from(bytes)))
         });
         Box::pin(async move { write.await? })
     }
+}
+
+/// Whether an answer says whose a version of the own object is. The write of a status that is there already changes
+/// nothing, and its answer has the version of whatever others wrote last. A status never moves what runs are for, so
+/// nothing is lost by not knowing its version.
+fn vouches(written: &Written, is_status: bool) -> bool {
+    !is_status || written.version.is_none()
 }
 
 /// Whether a path is that of an object, or of one of its subresources.
@@ -244,5 +252,19 @@ mod tests {
         assert_eq!(answer(held), Some(Version(7)));
         assert_eq!(answer(json!({})), None);
         assert_eq!(written(b"not JSON"), None);
+    }
+
+    #[test]
+    fn r5_a_status_that_changes_nothing_does_not_claim_what_others_wrote() {
+        let answer = |version: Option<u64>| Written {
+            kind: GroupKind {
+                group: String::new(),
+                kind: "ConfigMap".into(),
+            },
+            version: version.map(Version),
+        };
+        assert!(!vouches(&answer(Some(7)), true));
+        assert!(vouches(&answer(Some(7)), false));
+        assert!(vouches(&answer(None), true), "it is gone");
     }
 }

@@ -45,6 +45,9 @@ pub trait World: Send + Sync + 'static {
     /// The process is over: whatever was under way is no more.
     fn process_ended(&self) {}
 
+    /// A person is about to change something.
+    fn wished(&self) {}
+
     /// What the oracles have found so far. Asked after every action.
     ///
     /// # Errors
@@ -238,6 +241,7 @@ impl<W: World> Simulation<W> {
         match action {
             Action::Wish(wish) => {
                 let wish = wish.clone();
+                self.world.wished();
                 self.maybe_jump();
                 self.run_on(move |process, _| {
                     let wish = wish.clone();

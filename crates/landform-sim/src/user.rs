@@ -56,6 +56,8 @@ pub enum Wish {
     /// The object exists and has everything that is written here; maps are merged, `null` removes.
     /// One that is being deleted is waited for, and made anew.
     Applied(Value),
+    /// The same for an object that may be marked for deletion; one that is gone is left so.
+    Told(Value),
     /// The object is marked for deletion, or gone.
     Deleted(ObjectName),
     /// The same with a deletion policy of Kubernetes, as in `Background`.
@@ -89,7 +91,8 @@ async fn grant_one(process: &Process, client: &Client, wish: &Wish) -> Result<()
     };
     for _ in 0..TRIES {
         let tried = match wish {
-            Wish::Applied(object) => apply(process, client, object).await,
+            Wish::Applied(object) => apply(process, client, object, false).await,
+            Wish::Told(object) => apply(process, client, object, true).await,
             Wish::Deleted(name) => delete(process, client, name, None).await,
             Wish::DeletedBy(name, policy) => delete(process, client, name, Some(policy)).await,
             Wish::Renamed(name, new) => rename(process, client, name, new).await,
@@ -122,7 +125,12 @@ fn judge(answer: Result<Answer, crate::network::ConnectionLost>) -> Result<Optio
     }
 }
 
-async fn apply(process: &Process, client: &Client, object: &Value) -> Result<Tried, String> {
+async fn apply(
+    process: &Process,
+    client: &Client,
+    object: &Value,
+    may_go: bool,
+) -> Result<Tried, String> {
     let name = ObjectName::of(object);
     let place = place(process, &name).await?;
     let path = format!("{}/{}", place, name.name);
@@ -130,8 +138,9 @@ async fn apply(process: &Process, client: &Client, object: &Value) -> Result<Tri
         return Ok(Tried::Again);
     };
     let answer = match found.code {
+        404 if may_go => return Ok(Tried::Done),
         404 => client.send(Method::POST, &place, Some(object)).await,
-        200 if found.value["metadata"]["deletionTimestamp"].is_string() => {
+        200 if !may_go && found.value["metadata"]["deletionTimestamp"].is_string() => {
             return Ok(Tried::Again);
         }
         200 => {

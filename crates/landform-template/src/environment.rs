@@ -66,6 +66,12 @@ impl Environment {
         self
     }
 
+    /// A function of the caller.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<&ExtraFunction> {
+        self.functions.get(name)
+    }
+
     /// Adds the function `include`, which runs another template with the value it is given and
     /// answers its output. The run's limits hold for all of them together.
     #[must_use]

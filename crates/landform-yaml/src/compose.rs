@@ -8,45 +8,27 @@ use landform_api::Budget;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 use serde_json::{Map, Value};
 
+use crate::anchors::{Anchors, merged};
 use crate::error::{Error, ErrorKind, Place};
 use crate::scalar::{self, Scalar};
-use crate::{Document, Word};
+use crate::{Allowed, Document, RepeatedKey, Word};
 
 /// Reads all documents of a text; those without any content are left out.
 pub(crate) fn compose(text: &str, budget: &Budget) -> Result<Vec<Document>, Error> {
-    refuse_control_characters(text)?;
-    let mut composer = Composer {
-        budget,
-        nodes: 0,
-        stack: Vec::new(),
-        documents: Vec::new(),
-        notes: None,
-    };
-    let mut parser = Parser::new_from_str(text);
-    while let Some(next) = parser.next_event() {
-        let (event, span) = next.map_err(|error| syntax_error(text, &error))?;
-        composer.take(event, Place::from(&span.start))?;
-    }
-    Ok(composer.documents)
+    let composer = Composer::new(budget, Allowed::default(), None);
+    Ok(composer.read(text)?.documents)
 }
 
 /// Reads a text as [`compose`] does, and notes where everything stands; words that YAML 1.1 takes for
 /// booleans stay as they are written.
-pub(crate) fn compose_placed(text: &str, budget: &Budget) -> Result<(Vec<Document>, Notes), Error> {
-    refuse_control_characters(text)?;
-    let mut composer = Composer {
-        budget,
-        nodes: 0,
-        stack: Vec::new(),
-        documents: Vec::new(),
-        notes: Some(Notes::default()),
-    };
-    let mut parser = Parser::new_from_str(text);
-    while let Some(next) = parser.next_event() {
-        let (event, span) = next.map_err(|error| syntax_error(text, &error))?;
-        composer.take(event, Place::from(&span.start))?;
-    }
-    Ok((composer.documents, composer.notes.unwrap_or_default()))
+pub(crate) fn compose_placed(
+    text: &str,
+    budget: &Budget,
+    allowed: Allowed,
+) -> Result<(Vec<Document>, Notes), Error> {
+    let composer = Composer::new(budget, allowed, Some(Notes::default()));
+    let read = composer.read(text)?;
+    Ok((read.documents, read.notes.unwrap_or_default()))
 }
 
 /// What is noted beside the values.
@@ -54,67 +36,188 @@ pub(crate) fn compose_placed(text: &str, budget: &Budget) -> Result<(Vec<Documen
 pub(crate) struct Notes {
     pub(crate) places: BTreeMap<String, (usize, usize)>,
     pub(crate) words: Vec<Word>,
+    pub(crate) repeated: Vec<RepeatedKey>,
+    /// The bytes of all pointers. A long key stands in the pointer of all below it.
+    pointer_bytes: usize,
 }
+
+/// No more places are noted when their pointers have this many bytes.
+const MOST_POINTER_BYTES: usize = 32 << 20;
 
 /// A mapping or a sequence that is not complete yet.
 enum Open {
     Sequence(Vec<Value>),
-    Mapping {
-        entries: Map<String, Value>,
-        /// The line of each key, for the error about the second one of the same name.
-        lines: BTreeMap<String, usize>,
-        /// The key whose value comes next.
-        key: Option<String>,
-    },
+    Mapping(Mapping),
+}
+
+#[derive(Default)]
+struct Mapping {
+    entries: Map<String, Value>,
+    /// The line of each key, for what is said about the second one of the same name.
+    lines: BTreeMap<String, usize>,
+    /// The key whose value comes next.
+    key: Option<Key>,
+    /// What merge keys bring.
+    merged: Vec<Map<String, Value>>,
+}
+
+enum Key {
+    Name(String),
+    Merge,
+}
+
+impl Mapping {
+    /// Keys that are written win over merged ones, and those of earlier merges over later ones.
+    fn finish(self) -> Value {
+        let mut entries = self.entries;
+        for (key, value) in self.merged.into_iter().flatten() {
+            entries.entry(key).or_insert(value);
+        }
+        Value::Object(entries)
+    }
+}
+
+struct Frame {
+    open: Open,
+    place: Place,
+    /// What aliases call it; 0 is no name.
+    anchor: usize,
 }
 
 struct Composer<'budget> {
     budget: &'budget Budget,
+    allowed: Allowed,
     nodes: usize,
-    stack: Vec<(Open, Place)>,
+    stack: Vec<Frame>,
+    anchors: Anchors,
     documents: Vec<Document>,
     notes: Option<Notes>,
 }
 
-impl Composer<'_> {
+impl<'budget> Composer<'budget> {
+    fn new(budget: &'budget Budget, allowed: Allowed, notes: Option<Notes>) -> Self {
+        Self {
+            budget,
+            allowed,
+            nodes: 0,
+            stack: Vec::new(),
+            anchors: Anchors::default(),
+            documents: Vec::new(),
+            notes,
+        }
+    }
+
+    fn read(mut self, text: &str) -> Result<Self, Error> {
+        refuse_control_characters(text)?;
+        let mut parser = Parser::new_from_str(text);
+        while let Some(next) = parser.next_event() {
+            let (event, span) =
+                next.map_err(|error| syntax_error(text, &error, self.allowed.aliases))?;
+            self.take(event, Place::from(&span.start))?;
+        }
+        Ok(self)
+    }
+
     fn take(&mut self, event: Event<'_>, place: Place) -> Result<(), Error> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                refuse_anchor(anchor, place)?;
-                self.scalar(&text, style, tag.as_deref(), place)
+                self.check_anchor(anchor, place)?;
+                self.scalar(&text, style, tag.as_deref(), anchor, place)
             }
             Event::SequenceStart(anchor, tag) => {
-                refuse_anchor(anchor, place)?;
+                self.check_anchor(anchor, place)?;
                 refuse_tag_other_than("seq", "a list", tag.as_deref(), place)?;
-                self.open(Open::Sequence(Vec::new()), place)
+                self.open(Open::Sequence(Vec::new()), anchor, place)
             }
             Event::MappingStart(anchor, tag) => {
-                refuse_anchor(anchor, place)?;
+                self.check_anchor(anchor, place)?;
                 refuse_tag_other_than("map", "a mapping", tag.as_deref(), place)?;
-                let (entries, lines) = (Map::new(), BTreeMap::new());
-                self.open(
-                    Open::Mapping {
-                        entries,
-                        lines,
-                        key: None,
-                    },
-                    place,
-                )
+                self.open(Open::Mapping(Mapping::default()), anchor, place)
             }
-            Event::SequenceEnd | Event::MappingEnd => match self.stack.pop() {
-                Some((Open::Sequence(items), place)) => self.place(Value::Array(items), place),
-                Some((Open::Mapping { entries, .. }, place)) => {
-                    self.place(Value::Object(entries), place)
-                }
-                None => Ok(()),
-            },
-            Event::Alias(_) => Err(alias_error(place)),
-            Event::Nothing
-            | Event::StreamStart
-            | Event::StreamEnd
-            | Event::DocumentStart(_)
-            | Event::DocumentEnd => Ok(()),
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(frame) = self.stack.pop() else {
+                    return Ok(());
+                };
+                let value = match frame.open {
+                    Open::Sequence(items) => Value::Array(items),
+                    Open::Mapping(mapping) => mapping.finish(),
+                };
+                self.anchors
+                    .keep(frame.anchor, &value, self.budget, frame.place)?;
+                self.place(value, frame.place)
+            }
+            Event::Alias(_) if !self.allowed.aliases => Err(alias_error(place)),
+            Event::Alias(anchor) => self.alias(anchor, place),
+            // Names count in their own document.
+            Event::DocumentStart(_) => {
+                self.anchors.forget();
+                Ok(())
+            }
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
         }
+    }
+
+    fn check_anchor(&self, anchor: usize, place: Place) -> Result<(), Error> {
+        if anchor == 0 || self.allowed.aliases {
+            return Ok(());
+        }
+        Err(place.error(
+            ErrorKind::Unsupported,
+            "anchors (&name) are not supported: remove the anchor and repeat the content where it is \
+             used",
+        ))
+    }
+
+    /// Puts a copy of what an anchor names, as if it were written here: it costs what that would.
+    fn alias(&mut self, anchor: usize, place: Place) -> Result<(), Error> {
+        let (value, size) = self.anchors.copy(anchor, self.budget, place)?;
+        self.nodes = self.nodes.saturating_add(size.nodes.saturating_sub(1));
+        self.count(place)?;
+        self.check_depth(self.stack.len() + size.depth, place)?;
+        if let Some(Frame {
+            open: Open::Mapping(Mapping { key: None, .. }),
+            ..
+        }) = self.stack.last()
+        {
+            let name = key_text(value, place)?;
+            return self.key(name, place);
+        }
+        self.place(value, place)
+    }
+
+    /// Takes the name of the entry whose value comes next.
+    fn key(&mut self, name: String, place: Place) -> Result<(), Error> {
+        let Some(Frame {
+            open: Open::Mapping(mapping),
+            ..
+        }) = self.stack.last_mut()
+        else {
+            return Ok(());
+        };
+        let first = mapping.lines.insert(name.clone(), place.line);
+        mapping.key = Some(Key::Name(name.clone()));
+        let Some(first) = first else {
+            return Ok(());
+        };
+        if !self.allowed.repeated_keys {
+            return Err(place.error(
+                ErrorKind::DuplicateKey,
+                format!(
+                    "the key {name:?} is given twice, on lines {first} and {}: remove one",
+                    place.line
+                ),
+            ));
+        }
+        let pointer = self.pointer();
+        if let Some(notes) = &mut self.notes {
+            notes.repeated.push(RepeatedKey {
+                pointer,
+                first_line: first,
+                line: place.line,
+                column: place.column,
+            });
+        }
+        Ok(())
     }
 
     fn scalar(
@@ -122,6 +225,7 @@ impl Composer<'_> {
         text: &str,
         style: ScalarStyle,
         tag: Option<&Tag>,
+        anchor: usize,
         place: Place,
     ) -> Result<(), Error> {
         self.count(place)?;
@@ -131,63 +235,66 @@ impl Composer<'_> {
         } else {
             style
         };
-        if let Some((
-            Open::Mapping {
-                lines,
-                key: key @ None,
-                ..
-            },
-            _,
-        )) = self.stack.last_mut()
+        if let Some(Frame {
+            open: Open::Mapping(mapping @ Mapping { key: None, .. }),
+            ..
+        }) = self.stack.last_mut()
         {
             if text == "<<" && style == ScalarStyle::Plain && tag.is_none() {
+                if self.allowed.aliases {
+                    mapping.key = Some(Key::Merge);
+                    return Ok(());
+                }
                 return Err(place.error(
                     ErrorKind::Unsupported,
                     "the merge key << is not supported: write the merged keys out, or quote it",
                 ));
             }
-            let name = key_text(scalar_value(text, style, tag, place)?, place)?;
-            if let Some(first) = lines.insert(name.clone(), place.line) {
-                return Err(place.error(
-                    ErrorKind::DuplicateKey,
-                    format!(
-                        "the key {name:?} is given twice, on lines {first} and {}: remove one",
-                        place.line
-                    ),
-                ));
-            }
-            *key = Some(name);
-            return Ok(());
+            let value = scalar_value(text, style, tag, place)?;
+            self.anchors.keep(anchor, &value, self.budget, place)?;
+            let name = key_text(value, place)?;
+            return self.key(name, place);
         }
         let untouched = text.is_empty() && style == ScalarStyle::Plain && tag.is_none();
         if untouched && self.stack.is_empty() {
             return Ok(()); // a document of comments only
         }
         let value = scalar_value(text, style, tag, place)?;
+        self.anchors.keep(anchor, &value, self.budget, place)?;
         self.place(value, place)
     }
 
-    fn open(&mut self, open: Open, place: Place) -> Result<(), Error> {
+    fn open(&mut self, open: Open, anchor: usize, place: Place) -> Result<(), Error> {
         self.count(place)?;
-        if matches!(
-            self.stack.last(),
-            Some((Open::Mapping { key: None, .. }, _))
-        ) {
+        if let Some(Frame {
+            open: Open::Mapping(Mapping { key: None, .. }),
+            ..
+        }) = self.stack.last()
+        {
             return Err(place.error(
                 ErrorKind::Unsupported,
                 "a list or mapping can't be a key: write a string (if this is a template like \
                  {{ x }}, put it in quotes)",
             ));
         }
-        if self.stack.len() >= self.budget.depth {
-            let limit = self.budget.depth;
-            return Err(place.error(
-                ErrorKind::Limit,
-                format!("the text is nested more than {limit} levels deep: make it flatter"),
-            ));
-        }
-        self.stack.push((open, place));
+        self.check_depth(self.stack.len() + 1, place)?;
+        self.stack.push(Frame {
+            open,
+            place,
+            anchor,
+        });
         Ok(())
+    }
+
+    fn check_depth(&self, depth: usize, place: Place) -> Result<(), Error> {
+        let limit = self.budget.depth;
+        if depth <= limit {
+            return Ok(());
+        }
+        Err(place.error(
+            ErrorKind::Limit,
+            format!("the text is nested more than {limit} levels deep: make it flatter"),
+        ))
     }
 
     /// Whether a word stays a string because the caller wants them so; it is noted then.
@@ -209,12 +316,16 @@ impl Composer<'_> {
     /// The JSON pointer of the value that is complete now.
     fn pointer(&self) -> String {
         let mut pointer = String::new();
-        for (open, _) in &self.stack {
+        for frame in &self.stack {
             pointer.push('/');
-            match open {
+            match &frame.open {
                 Open::Sequence(items) => pointer.push_str(&items.len().to_string()),
-                Open::Mapping { key, .. } => {
-                    let key = key.as_deref().unwrap_or_default();
+                Open::Mapping(mapping) => {
+                    let key = match &mapping.key {
+                        Some(Key::Name(name)) => name,
+                        Some(Key::Merge) => "<<",
+                        None => "",
+                    };
                     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
                 }
             }
@@ -224,18 +335,21 @@ impl Composer<'_> {
 
     /// Puts a complete value where it belongs.
     fn place(&mut self, value: Value, place: Place) -> Result<(), Error> {
-        if self.notes.is_some() {
+        let notes = self.notes.as_ref();
+        if notes.is_some_and(|notes| notes.pointer_bytes < MOST_POINTER_BYTES) {
             let pointer = self.pointer();
             if let Some(notes) = &mut self.notes {
+                notes.pointer_bytes += pointer.len();
                 notes.places.insert(pointer, (place.line, place.column));
             }
         }
-        match self.stack.last_mut() {
-            Some((Open::Sequence(items), _)) => items.push(value),
-            Some((Open::Mapping { entries, key, .. }, _)) => match key.take() {
-                Some(key) => {
-                    entries.insert(key, value);
+        match self.stack.last_mut().map(|frame| &mut frame.open) {
+            Some(Open::Sequence(items)) => items.push(value),
+            Some(Open::Mapping(mapping)) => match mapping.key.take() {
+                Some(Key::Name(key)) => {
+                    mapping.entries.insert(key, value);
                 }
+                Some(Key::Merge) => mapping.merged.extend(merged(value, place)?),
                 None => return Err(place.error(ErrorKind::Syntax, "a key is missing here")),
             },
             None => self.documents.push(Document {
@@ -379,17 +493,6 @@ fn not_finite(text: &str, place: Place) -> Error {
     )
 }
 
-fn refuse_anchor(anchor: usize, place: Place) -> Result<(), Error> {
-    if anchor == 0 {
-        return Ok(());
-    }
-    Err(place.error(
-        ErrorKind::Unsupported,
-        "anchors (&name) are not supported: remove the anchor and repeat the content where it is \
-         used",
-    ))
-}
-
 fn alias_error(place: Place) -> Error {
     place.error(
         ErrorKind::Unsupported,
@@ -421,10 +524,18 @@ fn refuse_control_characters(text: &str) -> Result<(), Error> {
     ))
 }
 
-fn syntax_error(text: &str, error: &ScanError) -> Error {
+fn syntax_error(text: &str, error: &ScanError, aliases: bool) -> Error {
     let place = within(text, Place::from(error.marker()));
     if error.info().contains("unknown anchor") {
-        return alias_error(place);
+        return if aliases {
+            place.error(
+                ErrorKind::Syntax,
+                "no anchor (&name) before this alias (*name) has its name: look at the spelling (put \
+                 a text that begins with * in quotes)",
+            )
+        } else {
+            alias_error(place)
+        };
     }
     if error.info().contains("recursion limit") {
         return place.error(

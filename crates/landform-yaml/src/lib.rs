@@ -6,8 +6,10 @@
 //! against kubectl.
 //!
 //! We are stricter than kubectl in what would lose or hide data:
-//! - anchors, aliases and merge keys are refused (a short text could stand for gigabytes);
-//! - a key that is given twice in a mapping is an error that names both lines;
+//! - anchors, aliases and merge keys are refused (a short text could stand for gigabytes), unless the caller
+//!   allows them: then an alias counts as if its content were written again;
+//! - a key that is given twice in a mapping is an error that names both lines, unless the caller wants the last
+//!   one to win: then it is noted;
 //! - `!!binary` and tags of one's own are refused instead of ignored;
 //! - depth and number of values are limited while the text is read.
 //!
@@ -16,6 +18,7 @@
 //!
 //! This crate is pure and never panics on any text: the property tests hold that line.
 
+mod anchors;
 mod compose;
 mod error;
 mod json;
@@ -98,6 +101,30 @@ pub struct Placed {
     pub places: BTreeMap<String, (usize, usize)>,
     /// Words that stay strings here and are booleans for others.
     pub words: Vec<Word>,
+    /// Keys that are given more than once, where that is allowed; the last one counts.
+    pub repeated: Vec<RepeatedKey>,
+}
+
+/// What a caller takes beyond plain YAML without repetitions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Anchors, aliases and merge keys.
+    pub aliases: bool,
+    /// Keys that are given more than once in a mapping: the last one wins, and each is noted.
+    pub repeated_keys: bool,
+}
+
+/// A key that was given before in the same mapping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepeatedKey {
+    /// The JSON pointer of the entry.
+    pub pointer: String,
+    /// The line of the key's last occurrence before this one, from 1.
+    pub first_line: usize,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column, from 1.
+    pub column: usize,
 }
 
 /// A word that YAML 1.1 takes for a boolean, such as `y`, `no` or `on`.
@@ -117,8 +144,16 @@ pub struct Word {
 /// # Errors
 /// When the text is malformed, passes a limit, or holds several documents.
 pub fn parse_placed(text: &str, budget: &Budget) -> Result<Placed, Error> {
+    parse_placed_with(text, budget, Allowed::default())
+}
+
+/// As [`parse_placed`], with more that is allowed.
+///
+/// # Errors
+/// When the text is malformed, passes a limit, or holds several documents.
+pub fn parse_placed_with(text: &str, budget: &Budget, allowed: Allowed) -> Result<Placed, Error> {
     let text = within(budget, text)?;
-    let (documents, notes) = compose::compose_placed(text, budget)?;
+    let (documents, notes) = compose::compose_placed(text, budget, allowed)?;
     let mut documents = documents.into_iter();
     let first = documents.next();
     if let Some(second) = documents.next() {
@@ -135,6 +170,7 @@ pub fn parse_placed(text: &str, budget: &Budget) -> Result<Placed, Error> {
         value: first.map_or(Value::Null, |document| document.value),
         places: notes.places,
         words: notes.words,
+        repeated: notes.repeated,
     })
 }
 

@@ -23,6 +23,7 @@ pub fn definitions() -> Outcome<Vec<Value>> {
     let reconciler = landform_yaml::parse_one(&text, &landform_yaml::Budget::FILE)
         .map_err(|error| format!("{RECONCILER}: {error}"))?;
     let mut all = landscaper::definition::definitions();
+    all.extend(landscaper::definition::further_definitions());
     all.extend(catalog::definition::definitions());
     all.extend(project::definition::definitions());
     all.push(reconciler);

@@ -20,6 +20,10 @@ const CONCEPTS: (&str, &str) = ("concepts", "../concepts.md");
 const OPERATORS: (&str, &str) = ("operators", "../operators.md");
 const CATALOGS: (&str, &str) = ("catalogs", "../catalogs.md");
 
+const MIGRATING: (&str, &str) = ("coming from Landscaper", "../migrating-from-landscaper.md");
+/// About kinds that exist for their manifests only.
+const UNREAD: &str = "The kind exists so that manifests of Landscaper apply as they are. Landform keeps its objects and does nothing with them.";
+
 /// One for each kind.
 pub const PAGES: &[Page] = &[
     Page {
@@ -141,16 +145,166 @@ spec:
     },
     Page {
         kind: "Context",
-        line: "settings that installations share; passed on, and not read yet",
-        about: "Settings that several installations share. The kind exists so that manifests apply as they are; Landform passes its\n\
-                name on and reads nothing of it yet.",
+        line: "settings that installations share, for deployers",
+        about: "Settings that several installations share. An installation names one by `spec.context`, and passes the name on to nested\n\
+                installations and deploy items, where deployers of yours find it; without a name it is `default`, which Landform makes in\n\
+                each namespace that has installations. A Context that is named and missing is waited for.",
         example: "\
 apiVersion: landscaper.gardener.cloud/v1alpha1
 kind: Context
 metadata:
   name: default
+repositoryContext:
+  type: ociRegistry
+  baseUrl: example.org/components
+configurations:
+  config.example.org:
+    region: north
 ",
         see: &[LANDSCAPES],
+    },
+    Page {
+        kind: "TargetSync",
+        line: "keeps Targets like the Secrets of a namespace in another cluster",
+        about: "Makes a Secret and a Target of type `landscaper.gardener.cloud/kubernetes-cluster` for each Secret in a namespace of another\n\
+                cluster whose name matches an expression, changes them when the Secret there changes, and deletes them when it goes. The\n\
+                source is looked at every five minutes, and at once with the annotation `landscaper.gardener.cloud/operation: reconcile`.\n\
+                A namespace may have one TargetSync. It acts with the rights of who wrote it: to get the Secret with the kubeconfig, and to\n\
+                create and update Secrets and Targets. What it made is deleted with it; what it didn't make is left alone, and named in\n\
+                `status.lastErrors`.\n\n\
+                With `tokenRotation.enabled` the token in the kubeconfig is replaced every 60 days, or at once with the annotation\n\
+                `landscaper.gardener.cloud/rotate-token`: the kubeconfig has one user, who is called like a service account of the source\n\
+                namespace and may request tokens for itself.",
+        example: "\
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: TargetSync
+metadata:
+  name: clusters
+spec:
+  sourceNamespace: garden-shop
+  secretNameExpression: '\\.kubeconfig$'
+  secretRef:
+    name: garden
+    key: kubeconfig
+  createTargetToSource: true
+  targetToSourceName: garden
+  tokenRotation:
+    enabled: true
+",
+        see: &[LANDSCAPES, MIGRATING],
+    },
+    Page {
+        kind: "SyncObject",
+        line: "a lock of Landscaper's own; not read",
+        about: UNREAD,
+        example: "\
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: SyncObject
+metadata:
+  name: lock
+spec:
+  podName: landscaper-0
+  kind: Target
+  name: cluster
+  prefix: di
+  lastUpdateTime: '2026-01-01T00:00:00Z'
+",
+        see: &[MIGRATING],
+    },
+    Page {
+        kind: "LsHealthCheck",
+        line: "how Landscaper's own pods are; not read",
+        about: UNREAD,
+        example: "\
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: LsHealthCheck
+metadata:
+  name: landscaper
+status: Ok
+lastUpdateTime: '2026-01-01T00:00:00Z'
+description: fine
+",
+        see: &[MIGRATING],
+    },
+    Page {
+        kind: "CriticalProblems",
+        line: "problems of Landscaper's own pods; not read",
+        about: UNREAD,
+        example: "\
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: CriticalProblems
+metadata:
+  name: critical-problems
+spec:
+  criticalProblem:
+  - podName: landscaper-0
+    creationTime: '2026-01-01T00:00:00Z'
+    description: a pod ended
+",
+        see: &[MIGRATING],
+    },
+    Page {
+        kind: "ComponentVersionOverwrites",
+        line: "components that stand in for others; not read yet",
+        about: UNREAD,
+        example: "\
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: ComponentVersionOverwrites
+metadata:
+  name: overwrites
+overwrites:
+- source:
+    componentName: example.org/shop
+    version: v1.0.0
+  substitution:
+    version: v1.0.1
+",
+        see: &[MIGRATING],
+    },
+    Page {
+        kind: "ComponentOverwrites",
+        line: "the same in the words of older versions; not read yet",
+        about: UNREAD,
+        example: "\
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: ComponentOverwrites
+metadata:
+  name: overwrites
+overwrites:
+- component:
+    componentName: example.org/shop
+  target:
+    version: v1.0.1
+",
+        see: &[MIGRATING],
+    },
+    Page {
+        kind: "DeployerRegistration",
+        line: "a deployer that older Landscapers install; not read",
+        about: UNREAD,
+        example: "\
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: DeployerRegistration
+metadata:
+  name: ours
+spec:
+  types: [example.org/ours]
+",
+        see: &[MIGRATING],
+    },
+    Page {
+        kind: "Environment",
+        line: "a place where older Landscapers install deployers; not read",
+        about: UNREAD,
+        example: "\
+apiVersion: landscaper.gardener.cloud/v1alpha1
+kind: Environment
+metadata:
+  name: ours
+spec:
+  namespace: deployers
+",
+        see: &[MIGRATING],
     },
     Page {
         kind: "Catalog",

@@ -16,6 +16,7 @@ const ORDER: &[&str] = &[
     "landform-catalog",
     "landform-decide",
     "landform-template",
+    "landform-spiff",
     "landform-blueprint",
     "landform-store",
     "landform-apiserver",
@@ -45,6 +46,7 @@ const PURE: &[&str] = &[
     "landform-catalog",
     "landform-decide",
     "landform-template",
+    "landform-spiff",
     "landform-blueprint",
 ];
 

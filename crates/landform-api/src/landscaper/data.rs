@@ -37,17 +37,30 @@ pub struct TargetSpec {
     pub secret_ref: Option<KeyReference>,
 }
 
-/// Settings that many installations share.
+/// Settings that many installations share. One that is called `default` is made in each namespace that has
+/// installations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Context {
-    /// Where components come from. Not read yet.
+    /// Where components come from. For deployers of yours: Landform reads no registries yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository_context: Option<Value>,
-    /// Secrets for pulling from registries. Not read yet.
+    /// Whether components are read with the OCM library. For deployers of yours.
+    #[serde(rename = "useOCM", skip_serializing_if = "Option::is_none")]
+    pub use_ocm: Option<bool>,
+    /// A ConfigMap with the configuration of OCM. For deployers of yours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ocm_config: Option<ObjectReference>,
+    /// Secrets for pulling from registries. For deployers of yours.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub registry_pull_secrets: Vec<ObjectReference>,
-    /// Anything else. Not read yet.
+    /// Anything else, by keys that look like domains. For deployers of yours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Value>,
+    /// The name of a ComponentVersionOverwrites object. Not read yet.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub component_version_overwrites: String,
+    /// Whom to trust, by the names of signatures. Not read yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_signatures: Option<Value>,
 }

@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::{GROUP, VERSION, data, deploy_item, execution, installation};
+use schemars::JsonSchema;
+
+use super::{GROUP, VERSION, data, deploy_item, execution, further, installation};
 use crate::definition::{Names, Scope, column, definition};
 
-/// The definitions of all six kinds.
+/// The definitions of the six kinds that make a landscape.
 #[must_use]
 pub fn definitions() -> Vec<Value> {
     let with_phase = |more: &[(&str, &str)]| {
@@ -108,6 +110,105 @@ pub fn definitions() -> Vec<Value> {
     ]
 }
 
+/// The definitions of Landscaper's other kinds, with their names in the versions that had them last.
+#[must_use]
+pub fn further_definitions() -> Vec<Value> {
+    fn made<T: JsonSchema>(
+        (kind, plural): (&'static str, &'static str),
+        short: &'static [&'static str],
+        scope: Scope,
+        with_status: bool,
+        columns: &[(&str, &str, &str)],
+    ) -> Value {
+        let columns = columns.iter();
+        definition::<T>(&Names {
+            group: GROUP,
+            version: VERSION,
+            scope,
+            kind,
+            plural,
+            short,
+            columns: columns
+                .map(|(name, kind, path)| column(name, kind, path))
+                .collect(),
+            with_status,
+        })
+    }
+    use Scope::{Cluster, Namespaced};
+    let age = ("Age", "date", ".metadata.creationTimestamp");
+    let mut overwrites = made::<further::ComponentVersionOverwrites>(
+        ("ComponentVersionOverwrites", "componentversionoverwrites"),
+        &["compveroverwrite", "cvo"],
+        Namespaced,
+        false,
+        &[age],
+    );
+    overwrites["spec"]["names"]["singular"] = "componentversionoverwrite".into();
+    vec![
+        made::<further::TargetSync>(
+            ("TargetSync", "targetsyncs"),
+            &["tgs"],
+            Namespaced,
+            true,
+            &[
+                ("Source", "string", ".spec.sourceNamespace"),
+                ("Problem", "string", ".status.lastErrors[0]"),
+                age,
+            ],
+        ),
+        made::<further::SyncObject>(
+            ("SyncObject", "syncobjects"),
+            &["so"],
+            Namespaced,
+            true,
+            &[
+                ("PodName", "string", ".spec.podName"),
+                ("Kind", "string", ".spec.kind"),
+                ("Name", "string", ".spec.name"),
+            ],
+        ),
+        made::<further::LsHealthCheck>(
+            ("LsHealthCheck", "lshealthchecks"),
+            &["lshc"],
+            Namespaced,
+            false,
+            &[
+                ("Status", "string", ".status"),
+                ("LastUpdateTime", "date", ".lastUpdateTime"),
+            ],
+        ),
+        made::<further::CriticalProblems>(
+            ("CriticalProblems", "criticalproblems"),
+            &["cps"],
+            Namespaced,
+            true,
+            &[age],
+        ),
+        overwrites,
+        made::<further::ComponentOverwrites>(
+            ("ComponentOverwrites", "componentoverwrites"),
+            &["compoverwrite", "co", "overwrite"],
+            Cluster,
+            false,
+            &[age],
+        ),
+        made::<further::DeployerRegistration>(
+            ("DeployerRegistration", "deployerregistrations"),
+            &["deployreg", "deployerreg", "dreg"],
+            Cluster,
+            true,
+            &[age],
+        ),
+        made::<further::Environment>(
+            ("Environment", "environments"),
+            &["env"],
+            Cluster,
+            false,
+            &[age],
+        ),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +241,45 @@ mod tests {
                 "Context ctx"
             ]
         );
+    }
+
+    #[test]
+    fn further_kinds_have_the_names_of_landscapers_definitions() {
+        let definitions = further_definitions();
+        let names: Vec<_> = definitions
+            .iter()
+            .map(|definition| {
+                let spec = &definition["spec"];
+                let names = &spec["names"];
+                let short = names["shortNames"].as_array().unwrap();
+                let short: Vec<_> = short.iter().map(|name| name.as_str().unwrap()).collect();
+                format!(
+                    "{} {} {} {} {}",
+                    spec["scope"].as_str().unwrap(),
+                    names["kind"].as_str().unwrap(),
+                    names["plural"].as_str().unwrap(),
+                    names["singular"].as_str().unwrap(),
+                    short.join(",")
+                )
+            })
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "Namespaced TargetSync targetsyncs targetsync tgs",
+                "Namespaced SyncObject syncobjects syncobject so",
+                "Namespaced LsHealthCheck lshealthchecks lshealthcheck lshc",
+                "Namespaced CriticalProblems criticalproblems criticalproblems cps",
+                "Namespaced ComponentVersionOverwrites componentversionoverwrites componentversionoverwrite compveroverwrite,cvo",
+                "Cluster ComponentOverwrites componentoverwrites componentoverwrites compoverwrite,co,overwrite",
+                "Cluster DeployerRegistration deployerregistrations deployerregistration deployreg,deployerreg,dreg",
+                "Cluster Environment environments environment env",
+            ]
+        );
+        let text = serde_json::to_string(&definitions).unwrap();
+        for word in ["$ref", "anyOf", "oneOf", "nullable", "\"const\"", "uint"] {
+            assert!(!text.contains(word), "{word}");
+        }
     }
 
     #[test]

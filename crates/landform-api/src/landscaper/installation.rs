@@ -13,10 +13,10 @@ use super::report::{Condition, LastError, ObjectName, WaitingOn};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InstallationSpec {
-    /// The Context with settings that many installations share.
+    /// The Context with settings that many installations share; without a name it is `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// The component that the blueprint belongs to. Not read yet.
+    /// The component that the blueprint belongs to. Only what is inline is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub component_descriptor: Option<ComponentDescriptorDefinition>,
     /// What to install.
@@ -140,7 +140,7 @@ pub struct DataImport {
     pub config_map_ref: Option<KeyReference>,
 }
 
-/// One target, or list of targets, that is imported.
+/// One target, a list of targets or a map of targets that is imported: exactly one of the other fields says which.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetImport {
@@ -155,6 +155,12 @@ pub struct TargetImport {
     /// A list that the parent imports under this name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub target_list_ref: String,
+    /// Targets by keys of one's own choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_map: Option<BTreeMap<String, String>>,
+    /// A map that the parent imports under this name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub target_map_ref: String,
 }
 
 /// All exports of an installation.
@@ -229,9 +235,15 @@ pub struct InstallationStatus {
     /// The generation that was found to have failed, or that somebody aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_generation: Option<i64>,
+    /// A hash of the imports' generations when it failed or was aborted.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub ended_imports: String,
     /// Whether an update by force was begun and has not come to its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub force_begun: bool,
+    /// What looks wrong in what its templates rendered, without being an error.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_on: Vec<WaitingOn>,
@@ -243,7 +255,7 @@ pub struct InstallationStatus {
 pub struct ImportStatus {
     /// The name of the blueprint's import.
     pub name: String,
-    /// `dataObject`, `target`, `targetList`, `secret` or `configMap`.
+    /// `dataObject`, `target`, `targetList`, `targetMap`, `secret` or `configMap`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The DataObject's name, as the spec gives it.
@@ -255,6 +267,9 @@ pub struct ImportStatus {
     /// The targets of a list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub target_list: Vec<TargetStatus>,
+    /// The targets of a map.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub target_map: BTreeMap<String, TargetStatus>,
     /// The Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<KeyReference>,
@@ -269,7 +284,7 @@ pub struct ImportStatus {
     pub config_generation: String,
 }
 
-/// A target of a list, as it was at the last update.
+/// A target of a list or a map, as it was at the last update.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetStatus {

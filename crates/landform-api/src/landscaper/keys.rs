@@ -31,10 +31,19 @@ pub const DATA_CONTEXT: &str = "data.landscaper.gardener.cloud/context";
 pub const DATA_SOURCE_TYPE: &str = "data.landscaper.gardener.cloud/sourceType";
 /// On a data object or target: the name under which it is imported or exported.
 pub const DATA_KEY: &str = "data.landscaper.gardener.cloud/key";
+/// On a target that comes from a map: its key in the map.
+pub const DATA_TARGET_MAP_KEY: &str = "data.landscaper.gardener.cloud/targetmapkey";
+/// On a target that comes from a list: its place in the list.
+pub const DATA_INDEX: &str = "data.landscaper.gardener.cloud/index";
 /// On a data object or target: who wrote it, as a context (`Inst.x`, `Exec.x`).
 pub const DATA_SOURCE: &str = "data.landscaper.gardener.cloud/source";
 /// On a data object or target: a hash of its content.
 pub const DATA_HASH: &str = "data.landscaper.gardener.cloud/hash";
+
+/// On Targets and Secrets that a TargetSync made: `ok`.
+pub const TARGET_SYNC: &str = "landscaper.gardener.cloud/targetsync";
+/// On a TargetSync: its token is replaced now.
+pub const ROTATE_TOKEN: &str = "landscaper.gardener.cloud/rotate-token";
 
 /// The value of annotations that are either there or not.
 pub const TRUE: &str = "true";

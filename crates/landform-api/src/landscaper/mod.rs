@@ -5,13 +5,14 @@
 //! ([`definition`]).
 //!
 //! Fields that Landform adds to Landscaper's are `status.waitingOn` of the three reconciled kinds,
-//! `status.{templateState,endedGeneration,forceBegun,contextObjects,exportedObjects}`
+//! `status.{templateState,endedGeneration,forceBegun,contextObjects,exportedObjects,warnings}`
 //! of an Installation, `status.targetGeneration` of a DeployItem, and `spec.blueprint.path`.
 
 pub mod data;
 pub mod definition;
 pub mod deploy_item;
 pub mod execution;
+pub mod further;
 pub mod installation;
 pub mod keys;
 pub mod names;
@@ -21,6 +22,7 @@ pub mod report;
 pub use data::{Context, DataObject, Target, TargetSpec};
 pub use deploy_item::{DeployItem, DeployItemSpec, DeployItemStatus};
 pub use execution::{DeployItemTemplate, Execution, ExecutionSpec, ExecutionStatus};
+pub use further::{TargetSync, TargetSyncSpec, TargetSyncStatus};
 pub use installation::{Installation, InstallationSpec, InstallationStatus};
 pub use phase::{ExecutionPhase, InstallationPhase, Operation};
 pub use report::{Condition, ConditionStatus, ErrorCode, LastError, WaitingOn};

@@ -6,8 +6,13 @@ const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// What a generated name ends in, as in Kubernetes: five characters that form no words.
 const SUFFIX: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
+/// An object's name is no longer than this.
+const LONGEST_NAME: usize = 253;
 /// A generated name is no longer than this before its suffix.
 const LONGEST_PREFIX: usize = 58;
+
+/// The Context of installations that name none.
+pub const DEFAULT_CONTEXT: &str = "default";
 
 /// The context that the children of an installation see.
 #[must_use]
@@ -22,14 +27,45 @@ pub fn execution_context(execution: &str) -> String {
 }
 
 /// The name of the DataObject or Target that has a key in a context. At the root, where there is no
-/// context, keys are names; a leading `#` also means that the rest is a name.
+/// context, keys that can be names are names; a leading `#` also means that the rest is a name.
 #[must_use]
 pub fn data_name(context: Option<&str>, key: &str) -> String {
     match (key.strip_prefix('#'), context) {
         (Some(literal), _) => literal.to_owned(),
-        (None, None) => key.to_owned(),
-        (None, Some(context)) => base32(&Sha1::digest(format!("{context}/{key}"))),
+        (None, None) if can_be_a_name(key) => key.to_owned(),
+        (None, context) => {
+            let context = context.unwrap_or_default();
+            base32(&Sha1::digest(format!("{context}/{key}")))
+        }
     }
+}
+
+/// Whether an object can have this name: lower-case letters, digits, `-` and `.`, the last two only inside.
+#[must_use]
+pub fn can_be_a_name(text: &str) -> bool {
+    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let labels = || text.split('.');
+    text.len() <= LONGEST_NAME
+        && labels().all(|label| {
+            let bytes = label.as_bytes();
+            let ends = bytes.first().zip(bytes.last());
+            ends.is_some_and(|(first, last)| alphanumeric(*first) && alphanumeric(*last))
+                && bytes
+                    .iter()
+                    .all(|byte| alphanumeric(*byte) || *byte == b'-')
+        })
+}
+
+/// The key of one target of an imported map (or list) in the context of what is nested in the importer.
+#[must_use]
+pub fn element_key(import: &str, element: &str) -> String {
+    format!("{import}[{element}]")
+}
+
+/// The import and the element that a key of [`element_key`]'s form names.
+#[must_use]
+pub fn element_of(key: &str) -> Option<(&str, &str)> {
+    key.strip_suffix(']')?.split_once('[')
 }
 
 /// The Secret with what a deploy item exports.
@@ -102,6 +138,35 @@ mod tests {
         assert_eq!(hashed.len(), 32);
         assert_ne!(hashed, data_name(Some("Inst.b"), "db"));
         assert_ne!(hashed, data_name(Some("Inst.a"), "dc"));
+    }
+
+    #[test]
+    fn i40_a_key_at_the_root_that_can_be_no_name_is_hashed_as_in_landscaper() {
+        // The hash of `/myIngressClass`: the context of the root is empty.
+        for (key, name) in [
+            ("myIngressClass", "dole6tby5kerlxruq2n2efxiql6onp3h"),
+            ("my_data", "7oj474dk5hwcxrizf3xqtnjiggumh3bv"),
+        ] {
+            assert_eq!(data_name(None, key), name);
+        }
+        for key in ["a", "a-b.c", "0", "my-data", "x.y.z"] {
+            assert_eq!(data_name(None, key), key);
+        }
+        for key in [
+            "A", "a_b", "-a", "a-", ".a", "a.", "a..b", "a b", "ä", "", "x[y]",
+        ] {
+            assert_eq!(data_name(None, key).len(), 32, "{key:?}");
+        }
+        assert_eq!(data_name(None, "#my-data"), "my-data");
+        assert_eq!(data_name(None, &"a".repeat(254)).len(), 32);
+    }
+
+    #[test]
+    fn elements_of_maps_have_keys_of_their_own() {
+        assert_eq!(element_key("clusters", "red"), "clusters[red]");
+        assert_eq!(element_of("clusters[red]"), Some(("clusters", "red")));
+        assert_eq!(element_of("clusters"), None);
+        assert_eq!(element_of("clusters]"), None);
     }
 
     #[test]

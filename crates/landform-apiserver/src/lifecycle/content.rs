@@ -1,5 +1,6 @@
 //! Emptying: deleting everything below a namespace or of a definition, as any client would.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -10,6 +11,7 @@ use crate::error::Result;
 use crate::object::meta;
 use crate::registry::Resource;
 use crate::server::ApiServer;
+use crate::uids::stored;
 use crate::verbs::write::decoded;
 use crate::verbs::{DeleteOptions, Place, Policy};
 
@@ -24,6 +26,18 @@ pub(super) struct Left {
     pub(super) count: usize,
     /// The finalizers that hold them, with how many objects each.
     pub(super) finalizers: std::collections::BTreeMap<String, usize>,
+}
+
+/// No more owners of one object than these are looked at.
+const OWNERS_MOST: usize = 64;
+
+/// The uids of an object's owners.
+fn owners(record: &Record) -> Vec<String> {
+    let references = stored(record).metadata.owner_references;
+    references
+        .into_iter()
+        .map(|reference| reference.uid)
+        .collect()
 }
 
 impl ApiServer {
@@ -67,6 +81,9 @@ impl ApiServer {
 
     async fn delete_record(&self, resource: &Arc<Resource>, record: &Record) -> Result<()> {
         let (namespace, name) = resource.names_in_key(&record.key);
+        if !namespace.is_empty() && self.goes_with_owner(record, namespace).await? {
+            return Ok(());
+        }
         let place = Place {
             resource: resource.clone(),
             namespace: namespace.to_owned(),
@@ -80,6 +97,30 @@ impl ApiServer {
             Err(error) if is_settled(&error) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether an object has an owner in its namespace that a finalizer holds: that is taken down by a controller, in an order
+    /// that only the controller knows, and with it what it owns (I31b). Owners in a circle have no first one.
+    async fn goes_with_owner(&self, record: &Record, namespace: &str) -> Result<bool> {
+        let mut queue = owners(record);
+        let (own, mut held) = (stored(record).metadata.uid, false);
+        let mut seen = BTreeSet::new();
+        while let Some(uid) = queue.pop() {
+            if uid == own || seen.len() > OWNERS_MOST {
+                return Ok(false);
+            }
+            if !seen.insert(uid.clone()) {
+                continue;
+            }
+            let Some((owner, found)) = self.find_uid(&uid).await? else {
+                continue;
+            };
+            if found.metadata.namespace == namespace {
+                held |= !meta::finalizers(&decoded(&owner)?).is_empty();
+                queue.extend(owners(&owner));
+            }
+        }
+        Ok(held)
     }
 
     pub(crate) async fn records(&self, resource: &Resource, prefix: &str) -> Result<Vec<Record>> {

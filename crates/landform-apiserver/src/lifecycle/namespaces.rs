@@ -1,6 +1,7 @@
 //! Namespaces: what a new one is given, and how one that is being deleted is emptied.
 
 use landform_api::keys::FINALIZER_NAMESPACE;
+use landform_api::landscaper;
 use serde_json::{Value, json};
 
 use super::content::Left;
@@ -112,11 +113,13 @@ impl ApiServer {
 }
 
 /// Whether objects of a resource leave a namespace after all others: what is uninstalled is uninstalled with the rights
-/// of who wrote it, and with credentials that are in Secrets (C6).
+/// of who wrote it, with credentials that are in Secrets (C6), and from targets with data that must still be there (I31b).
 fn goes_last(resource: &Resource) -> bool {
+    let plural = resource.plural.as_str();
     match resource.group.as_str() {
-        "" => matches!(resource.plural.as_str(), "secrets" | "serviceaccounts"),
+        "" => matches!(plural, "secrets" | "serviceaccounts" | "configmaps"),
         "rbac.authorization.k8s.io" => true,
+        landscaper::GROUP => matches!(plural, "targets" | "dataobjects" | "contexts"),
         _ => false,
     }
 }

@@ -99,7 +99,12 @@ pub(crate) fn load_files(files: &Files, roots: &[&Value]) -> BTreeMap<String, Va
             .get(&path)
             .and_then(|bytes| std::str::from_utf8(bytes).ok());
         let limits = landform_yaml::Budget::FILE;
-        let placed = text.and_then(|text| landform_yaml::parse_placed(text, &limits).ok());
+        let allowed = landform_yaml::Allowed {
+            aliases: true,
+            repeated_keys: false,
+        };
+        let placed =
+            text.and_then(|text| landform_yaml::parse_placed_with(text, &limits, allowed).ok());
         if let Some(schema) = placed.map(|placed| placed.value) {
             files_of(&schema, &mut wanted);
             loaded.insert(path, schema);

@@ -29,7 +29,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "imports:\n- {name: a, type: strange}",
-        "imports[0].type: this has to be `data`, `target` or `targetList`",
+        "imports[0].type: this has to be `data`, `target`, `targetList` or `targetMap`",
     ),
     (
         "imports:\n- {name: a, type: componentDescriptor}",
@@ -88,12 +88,20 @@ const WRONG: &[(&str, &str)] = &[
         "can't be exported",
     ),
     (
+        "exports:\n- {name: a, type: targetMap, targetType: t}",
+        "maps of targets can't be exported",
+    ),
+    (
+        "imports:\n- {name: a, type: targetMap}",
+        "imports[0]: `targetType` is missing",
+    ),
+    (
         "exports:\n- {name: a, schema: {}}\n- {name: a, schema: {}}",
         "there are two exports",
     ),
     (
-        "deployExecutions:\n- {name: a, type: Spiff, template: x}",
-        "deployExecutions[0].type: the executor \"a\" uses Spiff, and only GoTemplate works",
+        "deployExecutions:\n- {name: a, type: Jinja, template: x}",
+        "deployExecutions[0].type: this has to be `GoTemplate` or `Spiff`",
     ),
     (
         "deployExecutions:\n- {name: a, template: x}",
@@ -118,6 +126,14 @@ const WRONG: &[(&str, &str)] = &[
     (
         "deployExecutions:\n- name: a\n  type: GoTemplate\n  template: |\n    x: 1\n    y: {{ nope }}",
         "blueprint.yaml:6:11: there is no function `nope`",
+    ),
+    (
+        "deployExecutions:\n- name: a\n  type: Spiff\n  template: |\n    x: 1\n    z: (( a && b ))",
+        "blueprint.yaml:6:13: z: dynaml has no `&&`",
+    ),
+    (
+        "deployExecutions:\n- name: a\n  type: Spiff\n  template:\n    x:\n    - 1\n    - (( [1 ))",
+        "blueprint.yaml:7:13: x[1]: the bracket is not closed here",
     ),
     ("subinstallations:\n- file: none", "there is no file none"),
     (
@@ -158,7 +174,7 @@ fn a_blueprint_has_its_definition() {
 #[test]
 fn types_are_inferred() {
     let blueprint = blueprint(
-        "imports:\n- {name: a, targetType: t}\n- {name: b, schema: {}}\n- {name: c, type: targetList, targetType: t}",
+        "imports:\n- {name: a, targetType: t}\n- {name: b, schema: {}}\n- {name: c, type: targetList, targetType: t}\n- {name: d, type: targetMap, targetType: t}",
     );
     let kinds = blueprint
         .definition
@@ -168,9 +184,10 @@ fn types_are_inferred() {
             ValueKind::Data { .. } => "data",
             ValueKind::Target { .. } => "target",
             ValueKind::TargetList { .. } => "targetList",
+            ValueKind::TargetMap { .. } => "targetMap",
         });
     let kinds: Vec<_> = kinds.collect();
-    assert_eq!(kinds, ["target", "data", "targetList"]);
+    assert_eq!(kinds, ["target", "data", "targetList", "targetMap"]);
 }
 
 #[test]
@@ -195,5 +212,24 @@ fn words_of_yaml_1_1_are_read_as_written_and_warned_about() {
     assert!(
         warnings[3].contains("unknown: this field is not known"),
         "{warnings:#?}"
+    );
+}
+
+#[test]
+fn executors_without_a_name_are_called_by_their_place() {
+    let blueprint = blueprint(
+        "deployExecutions:\n- {type: GoTemplate, template: \"deployItems: [{name: a, type: t}]\"}\n- {type: GoTemplate, template: \"state: {n: 1}\"}\n",
+    );
+    let rendered = blueprint.render_deploy_items(&landform_blueprint::Input::default());
+    let rendered = rendered.unwrap();
+    assert_eq!(rendered.value.len(), 1);
+    let states: Vec<_> = rendered.state.keys().map(String::as_str).collect();
+    assert_eq!(states, ["deploy/1"]);
+    assert_eq!(blueprint.warnings.len(), 2, "{:?}", blueprint.warnings);
+    assert!(
+        problems(read(
+            "deployExecutions:\n- {name: \"\", type: GoTemplate, template: x}"
+        ))[0]
+            .contains("must not be empty")
     );
 }

@@ -7,11 +7,14 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod component;
 mod definition;
 mod example;
 mod files;
 mod properties;
 mod render;
+mod rendered_yaml;
+mod spiff;
 mod values;
 
 use std::collections::BTreeMap;

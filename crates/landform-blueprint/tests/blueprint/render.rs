@@ -9,6 +9,7 @@ use crate::{blueprint, files, given, input, target};
 fn deploying(template: &str) -> Blueprint {
     let head = "imports:\n- {name: one, required: false, targetType: cluster}\n\
                 - {name: many, required: false, type: targetList, targetType: cluster}\n- {name: data, required: false, schema: {}}\n\
+                - {name: named, required: false, type: targetMap, targetType: cluster}\n\
                 deployExecutions:\n- {name: main, type: GoTemplate, file: main.yaml}\n";
     let files = files(&[
         ("blueprint.yaml", head),
@@ -49,6 +50,42 @@ fn deploy_items_with_targets() {
         "a"
     );
     assert_eq!(items("# nothing\n", json!({})).unwrap(), json!([]));
+}
+
+#[test]
+fn deploy_items_go_to_targets_of_a_map_by_their_keys() {
+    let template = "deployItems:\n{{ range $key, $target := .imports.named }}\
+        - {name: item-{{ $key }}, type: t, target: {import: named, key: {{ $key }}}, config: {at: {{ $target.metadata.name }}}}\n{{ end }}";
+    let imports = json!({"named": {"red": target("first"), "1": target("second")}});
+    assert_eq!(
+        items(template, imports).unwrap(),
+        json!([
+            {"name": "item-1", "type": "t", "target": {"name": "second", "namespace": "places"}, "config": {"at": "second"}},
+            {"name": "item-red", "type": "t", "target": {"name": "first", "namespace": "places"}, "config": {"at": "first"}},
+        ])
+    );
+}
+
+#[test]
+fn what_comes_from_an_absent_map_is_not_passed_on() {
+    let definition = "imports:\n- {name: named, required: false, type: targetMap, targetType: cluster}\n- {name: one, required: false, targetType: cluster}\n- {name: two, targetType: cluster}\n\
+        subinstallations:\n- name: sub\n  blueprint: {path: x}\n  imports:\n    targets:\n    - {name: a, targetMapRef: named}\n    - {name: b, target: \"named[red]\"}\n    - {name: c, targetMap: {x: one, y: two, z: \"named[blue]\"}}\n";
+    let blueprint = blueprint(definition);
+    let passed = |imports: Value| {
+        let rendered = blueprint.render_subinstallations(&input(imports)).unwrap();
+        json!(rendered.value[0].imports.targets)
+    };
+    assert_eq!(
+        passed(json!({"two": target("t")})),
+        json!([{"name": "c", "targetMap": {"y": "two"}}])
+    );
+    assert_eq!(
+        passed(json!({"two": target("t"), "one": target("o"), "named": {"red": target("r")}})),
+        json!([
+            {"name": "a", "targetMapRef": "named"}, {"name": "b", "target": "named[red]"},
+            {"name": "c", "targetMap": {"x": "one", "y": "two", "z": "named[blue]"}},
+        ])
+    );
 }
 
 #[test]
@@ -114,7 +151,11 @@ fn e11_wrong_deploy_items_are_refused() {
         ),
         (
             "{{ getResource .cd \"name\" \"x\" }}",
-            "component descriptors are not supported yet",
+            "the installation has no component descriptor that can be read",
+        ),
+        (
+            "{{ getResourceContent .cd \"name\" \"x\" }}",
+            "contents of components can't be read yet",
         ),
         ("{{ fail \"no way\" }}", "main.yaml:1:4: no way"),
     ];
@@ -122,7 +163,7 @@ fn e11_wrong_deploy_items_are_refused() {
         let error = items(template, json!({"data": {}})).expect_err(template);
         assert!(error.contains(expected), "{template}: {error}");
     }
-    let imports = json!({"many": [target("a")], "one": target("b")});
+    let imports = json!({"many": [target("a")], "one": target("b"), "named": {"red": target("c")}});
     for (template, expected) in [
         (
             "deployItems: [{name: a, type: t, target: {import: many}}]",
@@ -136,6 +177,34 @@ fn e11_wrong_deploy_items_are_refused() {
             "deployItems: [{name: a, type: t, target: {import: one, index: 0}}]",
             "is one target, and no list",
         ),
+        (
+            "deployItems: [{name: a, type: t, target: {import: one, key: red}}]",
+            "is one target, and no map",
+        ),
+        (
+            "deployItems: [{name: a, type: t, target: {import: many, key: red}}]",
+            "is a list of targets: add `index`",
+        ),
+        (
+            "deployItems: [{name: a, type: t, target: {import: named}}]",
+            "is a map of targets: add `key`",
+        ),
+        (
+            "deployItems: [{name: a, type: t, target: {import: named, index: 0}}]",
+            "is a map of targets: add `key`",
+        ),
+        (
+            "deployItems: [{name: a, type: t, target: {import: named, key: green}}]",
+            "the import \"named\" has no such target",
+        ),
+        (
+            "deployItems: [{name: a, type: t, target: {import: named, key: [red]}}]",
+            "target.key: this has to be a key of the map",
+        ),
+        (
+            "deployItems: [{name: a, type: t, target: {import: named, key: red, index: 0}}]",
+            "write one of them",
+        ),
     ] {
         let error = items(template, imports.clone()).expect_err(template);
         assert!(error.contains(expected), "{template}: {error}");
@@ -147,7 +216,7 @@ fn output_that_is_no_yaml_is_reported_without_it() {
     let data = json!({"data": "canary: [canary\ncanary: 'canary\n- canary"});
     for template in [
         "{{ .imports.data }}",
-        "a: 1\na: {{ .imports.data }}",
+        "a: 1\na: [{{ .imports.data }}",
         "x: *{{ .imports.data }}",
         "deployItems: {{ .imports.data | quote }}",
     ] {
@@ -293,4 +362,27 @@ fn exports_see_values_and_later_ones_win() {
         .unwrap();
     assert_eq!(json!(rendered.value), json!({"a": "h/place", "b": 80}));
     assert_eq!(blueprint.check_exports(&rendered.value).len(), 1);
+}
+
+#[test]
+fn export_templates_see_values_at_the_top_level_and_under_values() {
+    let blueprint = blueprint(
+        "exports:\n- {name: a, schema: {}}\nexportExecutions:\n- name: one\n  type: GoTemplate\n  template: |\n    exports:\n      \
+         a: [{{ .deployitems.item.port }}, {{ .dataobjects.host }}, {{ .targets.t.metadata.name }}]\n      \
+         same: {{ and (eq (toJson .deployitems) (toJson .values.deployitems)) (eq (toJson .dataobjects) (toJson .values.dataobjects)) (eq (toJson .targets) (toJson .values.targets)) }}\n",
+    );
+    let values = ExportValues {
+        deploy_items: given(json!({"item": {"port": 80}})),
+        data_objects: given(json!({"host": "h"})),
+        targets: given(json!({"t": target("place")})),
+    };
+    let rendered = blueprint.render_exports(&Input::default(), &values);
+    let seen = json!({"a": [80, "h", "place"], "same": true});
+    assert_eq!(json!(rendered.unwrap().value), seen);
+    // Where nothing is exported there are empty maps, so that templates can range over them.
+    let empty = crate::blueprint(
+        "exportExecutions:\n- name: one\n  type: GoTemplate\n  template: |\n    exports: {n: {{ add (len .deployitems) (len .dataobjects) (len .targets) }}}\n",
+    );
+    let rendered = empty.render_exports(&Input::default(), &ExportValues::default());
+    assert_eq!(json!(rendered.unwrap().value), json!({"n": 0}));
 }

@@ -244,6 +244,28 @@ fn i41_problems_never_hold_values() {
 }
 
 #[test]
+fn i41_targets_of_a_map_are_of_their_type() {
+    let blueprint = blueprint("imports:\n- {name: places, type: targetMap, targetType: cluster}\n");
+    let complete = |values| complete(&blueprint, values);
+    assert!(complete(json!({"places": {"red": target("a"), "blue": target("b")}})).is_ok());
+    assert!(complete(json!({"places": {}})).is_ok());
+    let mut other = target("x");
+    other["spec"]["type"] = json!("other");
+    assert_eq!(
+        complete(json!({"places": {"red": other, "blue": target("b")}})).unwrap_err(),
+        ["import \"places\" at [red].spec.type: has to be `cluster`, and is another type"]
+    );
+    assert_eq!(
+        complete(json!({"places": [target("a")]})).unwrap_err(),
+        ["import \"places\": has to be a map of targets, and is a list"]
+    );
+    assert_eq!(
+        complete(json!({})).unwrap_err(),
+        ["import \"places\": it is required, and nothing provides it"]
+    );
+}
+
+#[test]
 fn i41_targets_are_of_their_type() {
     let blueprint = blueprint(
         "imports:\n- {name: one, targetType: cluster}\n- {name: many, type: targetList, targetType: cluster}\n",
@@ -297,7 +319,7 @@ fn i41_exports_are_checked() {
 }
 
 #[test]
-fn mappings_take_values_and_go_templates() {
+fn mappings_take_values_go_templates_and_spiff() {
     let data = given(json!({"a": {"b": 3}, "secret": "canary"}));
     let map = |mappings: Value| map_data(MappingKind::Imports, &given(mappings), &data);
     let mapped = map(
@@ -307,13 +329,26 @@ fn mappings_take_values_and_go_templates() {
         json!(mapped.unwrap()),
         json!({"plain": [1], "copied": {"b": 3}, "deep": {"x": [4]}})
     );
+    let mapped = map(json!({
+        "number": "(( a.b ))",
+        "all": "(( imports.a.b + 1 ))",
+        "deep": {"x": ["(( a ))", "{{ not a template }}", "$((1+1)) (( a ))"], "own": "(( deep || x[0].b ))"},
+    }));
+    assert_eq!(
+        json!(mapped.unwrap()),
+        json!({
+            "number": 3,
+            "all": 4,
+            "deep": {"x": [{"b": 3}, "{{ not a template }}", "$((1+1)) (( a ))"], "own": 3},
+        })
+    );
     let error = map(
-        json!({"x": "(( a.b ))", "y": "{{ .imports.secret.z }}", "w": "{{ .imports.secret }}: ["}),
+        json!({"x": ["(( a.c ))"], "y": "{{ .imports.secret.z }}", "w": "{{ .imports.secret }}: ["}),
     )
     .unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("importDataMappings.x: this is an expression of Spiff"),
+        text.contains("importDataMappings.x[0]: `a.c` is not found"),
         "{text}"
     );
     assert!(
@@ -321,4 +356,24 @@ fn mappings_take_values_and_go_templates() {
         "{text}"
     );
     assert!(!text.contains("canary"), "{text}");
+}
+
+#[test]
+fn i41_imports_that_nothing_has_to_provide() {
+    let blueprint = blueprint(
+        "imports:\n- {name: must, schema: {}}\n- {name: may, required: false, schema: {}}\n- {name: else, schema: {}, default: {value: 1}}\n\
+         - name: url\n  required: false\n  schema: {}\n  imports:\n  - {name: password, schema: {}}\n  - name: proxy\n    required: false\n    schema: {}\n    imports: [{name: port, schema: {}}]\n",
+    );
+    let absent = |given: &[&str]| {
+        let names = [
+            "must", "may", "else", "url", "password", "proxy", "port", "unknown",
+        ];
+        let names = names.into_iter();
+        let absent =
+            names.filter(|name| blueprint.may_be_absent(name, |other| given.contains(&other)));
+        absent.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(absent(&[]), "may else url password proxy port");
+    assert_eq!(absent(&["url"]), "may else url proxy port");
+    assert_eq!(absent(&["url", "proxy"]), "may else url proxy");
 }

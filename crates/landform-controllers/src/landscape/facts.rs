@@ -1,22 +1,25 @@
 //! What is remembered of an installation: enough to know whom it concerns and where it stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::GroupVersionKind;
 use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_api::landscaper::installation::{
-    ImportStatus, InstallationExports, InstallationImports, ObjectReference,
+    ImportStatus, InstallationExports, InstallationImports, NamedReference, ObjectReference,
 };
+use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{
-    self, DeployItem, Execution, InstallationPhase, LastError, Operation, keys, names,
+    self, DeployItem, Execution, InstallationPhase, LastError, Operation, WaitingOn, keys, names,
 };
 use landform_decide::Standing;
 use landform_decide::execution::Item;
 use landform_decide::installation::{Child, ChildKind};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::content;
 
@@ -56,16 +59,32 @@ pub(super) enum TargetList {
     OfParent(String),
 }
 
+/// Where one import comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// From these objects of the installation's context.
+    Objects(Vec<Given>),
+    /// From the list of targets that the parent imports under this name.
+    ListOfParent(String),
+    /// From the map of targets that the parent imports under this name.
+    MapOfParent(String),
+}
+
+/// The generations of imports, by name; a list has one for each of its targets, and what doesn't exist an empty one.
+/// Imports from Secrets and ConfigMaps have none.
+pub(super) type Generations = BTreeMap<String, Vec<String>>;
+
 /// An installation at a glance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// As its parent sees it.
-    pub(super) child: Child,
+    pub(super) name: String,
     pub(super) parent: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
     /// Whether it failed, or was aborted, as it is now.
     pub(super) ended: bool,
+    /// The imports' generations at that time, as a hash.
+    pub(super) ended_imports: String,
     pub(super) operation: Option<Operation>,
     pub(super) marked: bool,
     /// Whether an update has ever succeeded.
@@ -76,8 +95,24 @@ pub(super) struct Facts {
     pub(super) imports: Vec<Given>,
     /// The lists of targets that it imports, by the import's name.
     pub(super) lists: BTreeMap<String, TargetList>,
+    /// The keys of the maps of targets that it has imported, by the import's name: those are written where
+    /// what is nested in it finds them.
+    pub(super) maps: BTreeMap<String, Vec<String>>,
     /// The generations of its siblings that it has imported.
     pub(super) taken: BTreeMap<String, String>,
+    /// Where its imports come from, by name; not those from Secrets and ConfigMaps.
+    pub(super) sources: BTreeMap<String, Source>,
+    /// The imports' generations at the last update.
+    pub(super) recorded: Generations,
+    /// What it has exported.
+    pub(super) exported: BTreeSet<Given>,
+    /// What it says that it waits for, and why.
+    pub(super) waiting_on: Vec<(ObjectName, String)>,
+    /// Whether it knows that what it deployed is to stay (I36).
+    pub(super) bare: bool,
+    /// The last thing that went wrong with it.
+    pub(super) error: Option<String>,
+    created: Option<Time>,
 }
 
 impl Facts {
@@ -111,15 +146,41 @@ impl Facts {
             Some((import.name.clone(), list))
         });
         let lists = lists.collect();
+        let maps = status.imports.iter();
+        let maps = maps.filter(|import| import.kind == "targetMap");
+        let maps = maps.map(|import| {
+            let keys = import.target_map.keys().cloned().collect();
+            (import.name.clone(), keys)
+        });
+        let maps = maps.collect();
         let taken = status.imports.iter().filter_map(|import| {
             let source = import.source_ref.as_ref()?;
             Some((source.name.clone(), import.config_generation.clone()))
         });
         Self {
-            child: child(ChildKind::Installation, object),
+            name: object.name_any(),
             phase: status.phase,
             up_to_date: status.observed_generation == object.metadata.generation,
             ended: status.ended_generation == object.metadata.generation,
+            ended_imports: in_context(&status.ended_imports).to_owned(),
+            sources: sources(&spec.imports, scope.as_deref()),
+            recorded: generations(&status.imports),
+            exported: status
+                .exported_objects
+                .iter()
+                .filter_map(given_of)
+                .collect(),
+            waiting_on: status
+                .waiting_on
+                .iter()
+                .filter_map(|waiting| Some((waiting.object.clone()?, waiting.reason.clone())))
+                .collect(),
+            bare: is_bare(object),
+            created: object.metadata.creation_timestamp.clone(),
+            error: status
+                .last_error
+                .as_ref()
+                .map(|error| error.message.clone()),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
             deployed: status.observed_generation.is_some(),
@@ -127,12 +188,40 @@ impl Facts {
             exports,
             imports: imports_of(&spec.imports, scope.as_deref()),
             lists,
+            maps,
             taken: taken.collect(),
             parent,
         }
     }
 
-    /// Whether others may import from it.
+    /// Whether its phase is about its present spec and its present imports (I10b). What it has exported must be where
+    /// those look for it that import it: a parent that was renamed has another context.
+    pub(super) fn is_current(&self, present: &Generations) -> bool {
+        let updated = self.up_to_date && self.recorded == *present;
+        let ended = self.ended && self.ended_imports == digest(present);
+        match self.phase {
+            Some(InstallationPhase::Succeeded) => {
+                updated && self.exported.iter().eq(self.exports.keys())
+            }
+            // It stays so until its spec changes, or it is asked for something.
+            Some(InstallationPhase::Aborted) => self.ended,
+            _ => updated || ended,
+        }
+    }
+
+    /// Who of those that export a name has it: the least (I40b). One that stays before one that goes, one that has
+    /// exported it before one that has not, an older one before a younger one.
+    pub(super) fn claim(&self, given: &Given) -> impl Ord + use<> {
+        let has_it = self.exported.contains(given);
+        (
+            self.marked,
+            !has_it,
+            self.created.clone(),
+            self.name.clone(),
+        )
+    }
+
+    /// Whether others may import from it, as far as it alone can tell.
     pub(super) fn is_ready(&self) -> bool {
         self.phase == Some(InstallationPhase::Succeeded) && self.up_to_date && !self.is_queued()
     }
@@ -166,6 +255,99 @@ impl Facts {
     }
 }
 
+/// Where imports come from; not those from Secrets and ConfigMaps.
+fn sources(imports: &InstallationImports, scope: Option<&str>) -> BTreeMap<String, Source> {
+    let given = |kind, key: &str| Given {
+        kind,
+        name: names::data_name(scope, key),
+    };
+    let data = imports.data.iter().filter(|import| {
+        let elsewhere = import.secret_ref.is_some() || import.config_map_ref.is_some();
+        !import.data_ref.is_empty() && !elsewhere
+    });
+    let data = data.map(|import| {
+        let source = Source::Objects(vec![given(GivenKind::Data, &import.data_ref)]);
+        (import.name.clone(), source)
+    });
+    let targets = imports.targets.iter().filter_map(|import| {
+        let source = match &import.targets {
+            Some(targets) => {
+                let targets = targets.iter().map(|key| given(GivenKind::Target, key));
+                Source::Objects(targets.collect())
+            }
+            None if !import.target_list_ref.is_empty() => {
+                Source::ListOfParent(import.target_list_ref.clone())
+            }
+            None if import.target_map.is_some() => {
+                let targets = import.target_map.iter().flat_map(BTreeMap::values);
+                let targets = targets.map(|key| given(GivenKind::Target, key));
+                Source::Objects(targets.collect())
+            }
+            None if !import.target_map_ref.is_empty() => {
+                Source::MapOfParent(import.target_map_ref.clone())
+            }
+            None if import.target.is_empty() => return None,
+            None => Source::Objects(vec![given(GivenKind::Target, &import.target)]),
+        };
+        Some((import.name.clone(), source))
+    });
+    data.chain(targets).collect()
+}
+
+/// The generations that a status has noted.
+pub(super) fn generations(imports: &[ImportStatus]) -> Generations {
+    let all = imports.iter().filter_map(|import| {
+        let generations = if !import.target_map.is_empty() {
+            let map = import.target_map.values();
+            map.map(|target| target.config_generation.clone()).collect()
+        } else if import.target_list.is_empty() {
+            let named = !import.data_ref.is_empty() || !import.target.is_empty();
+            named.then(|| vec![import.config_generation.clone()])?
+        } else {
+            let list = import.target_list.iter();
+            list.map(|target| target.config_generation.clone())
+                .collect()
+        };
+        Some((import.name.clone(), generations))
+    });
+    all.collect()
+}
+
+/// Generations in one word.
+fn digest(generations: &Generations) -> String {
+    content::hash(&json!(generations))
+}
+
+/// The generations of all imports in one word: first of those that the parent knows, too, then of Secrets and ConfigMaps.
+pub(super) fn digest_of_all(imports: &[ImportStatus]) -> String {
+    let outside = imports.iter().filter_map(|import| {
+        let outside = import.secret_ref.is_some() || import.config_map_ref.is_some();
+        outside.then_some((&import.name, &import.config_generation))
+    });
+    let outside: BTreeMap<_, _> = outside.collect();
+    let within = digest(&generations(imports));
+    format!("{within}/{}", content::hash(&json!(outside)))
+}
+
+/// The part of such a word that the parent knows, too.
+fn in_context(digest: &str) -> &str {
+    digest.split_once('/').map_or(digest, |(within, _)| within)
+}
+
+pub(super) fn given_of(object: &ObjectName) -> Option<Given> {
+    let kinds = [GivenKind::Data, GivenKind::Target].into_iter();
+    let kind = kinds.into_iter().find(|kind| kind.word() == object.kind)?;
+    Some(Given {
+        kind,
+        name: object.name.clone(),
+    })
+}
+
+fn is_bare(object: &DynamicObject) -> bool {
+    let annotation = object.annotations().get(keys::DELETE_WITHOUT_UNINSTALL);
+    annotation.is_some_and(|value| value == keys::TRUE)
+}
+
 /// The DataObjects and Targets that an installation imports by name.
 fn imports_of(imports: &InstallationImports, scope: Option<&str>) -> Vec<Given> {
     let given = |kind, key: &str| Given {
@@ -179,7 +361,9 @@ fn imports_of(imports: &InstallationImports, scope: Option<&str>) -> Vec<Given> 
     let data = data.map(|import| given(GivenKind::Data, &import.data_ref));
     let targets = imports.targets.iter().flat_map(|import| {
         let one = Some(&import.target).filter(|name| !name.is_empty());
-        one.into_iter().chain(import.targets.iter().flatten())
+        let map = import.target_map.iter().flat_map(BTreeMap::values);
+        let many = import.targets.iter().flatten().chain(map);
+        one.into_iter().chain(many)
     });
     let targets = targets.map(|key| given(GivenKind::Target, key));
     let mut all: Vec<_> = data.chain(targets).collect();
@@ -198,6 +382,7 @@ pub(super) struct Glance {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SpecGlance {
+    pub(super) context: Option<String>,
     pub(super) imports: InstallationImports,
     pub(super) exports: InstallationExports,
 }
@@ -208,6 +393,11 @@ pub(super) struct StatusGlance {
     pub(super) phase: Option<InstallationPhase>,
     pub(super) observed_generation: Option<i64>,
     pub(super) ended_generation: Option<i64>,
+    pub(super) ended_imports: String,
+    pub(super) exported_objects: Vec<ObjectName>,
+    pub(super) context_objects: Vec<ObjectName>,
+    pub(super) installation_refs: Vec<NamedReference>,
+    pub(super) waiting_on: Vec<WaitingOn>,
     pub(super) force_begun: bool,
     pub(super) config_generation: String,
     pub(super) imports: Vec<ImportStatus>,
@@ -238,6 +428,14 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
     let status = &object.data["status"];
     status["phase"].as_str().hash(&mut hasher);
     status["observedGeneration"].as_i64().hash(&mut hasher);
+    if status["phase"] == "PendingDependencies" {
+        // A parent has to know whether it waits for it, or for something that doesn't exist.
+        let waiting = status["waitingOn"].as_array().into_iter().flatten();
+        for object in waiting.map(|waiting| &waiting["object"]) {
+            object["kind"].as_str().hash(&mut hasher);
+            object["name"].as_str().hash(&mut hasher);
+        }
+    }
     object.metadata.generation.hash(&mut hasher);
     object
         .metadata
@@ -267,37 +465,23 @@ pub(super) fn content(object: &DynamicObject) -> u64 {
     hasher.finish()
 }
 
-/// A nested installation or an execution, as its parent sees it.
-pub(super) fn child(kind: ChildKind, object: &DynamicObject) -> Child {
+/// An execution, as its installation sees it.
+pub(super) fn execution(object: &DynamicObject) -> Child {
+    let execution = Execution::deserialize(&object.data).unwrap_or_default();
+    let status = execution.status;
     let operation = operation_of(object);
-    let generation = object.metadata.generation;
-    let (phase, up_to_date, error) = match kind {
-        ChildKind::Installation => {
-            let status = read(object).status;
-            // One that failed before an update, or was aborted, has observed nothing, and yet its phase
-            // is about what it is now.
-            let up_to_date =
-                status.observed_generation == generation || status.ended_generation == generation;
-            (status.phase, up_to_date, status.last_error)
-        }
-        ChildKind::Execution => {
-            let execution: Execution = Execution::deserialize(&object.data).unwrap_or_default();
-            let status = execution.status;
-            let phase = status.phase.map(Into::into);
-            let up_to_date = status.observed_generation == generation;
-            (phase, up_to_date, status.last_error)
-        }
-    };
+    let current = status.observed_generation == object.metadata.generation && operation.is_none();
+    let phase = status.phase.map(Into::into);
     Child {
-        kind,
+        kind: ChildKind::Execution,
         name: object.name_any(),
-        standing: Standing {
-            phase,
-            up_to_date: up_to_date && operation.is_none(),
-        },
+        phase,
+        standing: Standing::of(phase, current),
+        because: None,
         marked: object.metadata.deletion_timestamp.is_some(),
+        bare: is_bare(object),
         operation,
-        error: error.map(|error| error.message),
+        error: status.last_error.map(|error| error.message),
     }
 }
 
@@ -319,6 +503,7 @@ pub(super) fn item(object: &DynamicObject) -> Item {
         observed_generation: item.status.observed_generation,
         phase: item.status.phase,
         marked: object.metadata.deletion_timestamp.is_some(),
+        bare: is_bare(object),
         handed_out: object.annotations().contains_key(keys::RECONCILE_TIME),
         operation: operation_of(object),
         stored: None,
@@ -335,4 +520,14 @@ pub(super) fn generation(kind: GivenKind, object: &DynamicObject) -> String {
             format!("{}/{generation}", object.uid().unwrap_or_default())
         }
     }
+}
+
+/// Whether the content of a DataObject or a Target is what an installation has written, as far as it carries a hash.
+pub(super) fn is_intact(kind: GivenKind, object: &DynamicObject) -> bool {
+    let content = match kind {
+        GivenKind::Data => &object.data["data"],
+        GivenKind::Target => &object.data["spec"],
+    };
+    let noted = object.annotations().get(keys::DATA_HASH);
+    noted.is_none_or(|noted| *noted == content::hash(content))
 }

@@ -6,14 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::keys;
+use landform_api::landscaper::report::ObjectName;
 use landform_decide::execution::Item;
-use landform_decide::installation::{Child, ChildKind, Dependency};
+use landform_decide::installation::{Child, Dependency};
 use parking_lot::RwLock;
 
-use super::facts::{self, Facts, Given, GivenKind, TargetList};
+use super::facts::{self, Facts, Generations, Given, GivenKind, TargetList};
+use super::family::{self, Family};
 
 /// A namespace and a name in it.
 type Name = (String, String);
+
+/// An import is followed through at most this many installations, each nested in the next.
+const NESTED_MAX: usize = 64;
 
 /// The index. Reads are short; the engine alone writes.
 #[derive(Default)]
@@ -28,8 +33,15 @@ struct Maps {
     items: BTreeMap<Name, BTreeMap<String, Item>>,
     executions_of_items: BTreeMap<Name, String>,
     executions: BTreeMap<Name, Child>,
-    /// The generations of DataObjects and Targets.
-    given: BTreeMap<(String, Given), String>,
+    given: BTreeMap<(String, Given), Seen>,
+    contexts: BTreeSet<Name>,
+}
+
+/// A DataObject or a Target as it was last seen.
+struct Seen {
+    generation: String,
+    /// Whether its content is what an installation has written.
+    intact: bool,
 }
 
 impl Index {
@@ -84,7 +96,7 @@ impl Index {
     }
 
     pub(super) fn execution_seen(&self, object: &DynamicObject) {
-        let child = facts::child(ChildKind::Execution, object);
+        let child = facts::execution(object);
         self.0.write().executions.insert(name_of(object), child);
     }
 
@@ -95,9 +107,12 @@ impl Index {
 
     pub(super) fn given_seen(&self, kind: GivenKind, object: &DynamicObject) {
         let (namespace, name) = name_of(object);
-        let generation = facts::generation(kind, object);
+        let seen = Seen {
+            generation: facts::generation(kind, object),
+            intact: facts::is_intact(kind, object),
+        };
         let key = (namespace, Given { kind, name });
-        self.0.write().given.insert(key, generation);
+        self.0.write().given.insert(key, seen);
     }
 
     pub(super) fn given_gone(&self, kind: GivenKind, namespace: &str, name: &str) {
@@ -108,11 +123,38 @@ impl Index {
         self.0.write().given.remove(&(namespace.to_owned(), given));
     }
 
+    pub(super) fn context_seen(&self, object: &DynamicObject) {
+        self.0.write().contexts.insert(name_of(object));
+    }
+
+    pub(super) fn context_gone(&self, namespace: &str, name: &str) {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.0.write().contexts.remove(&name);
+    }
+
+    pub(super) fn has_context(&self, namespace: &str, name: &str) -> bool {
+        let maps = self.0.read();
+        maps.contexts
+            .contains(&(namespace.to_owned(), name.to_owned()))
+    }
+
     /// The generation of a DataObject or a Target, if it exists.
     pub(super) fn generation(&self, namespace: &str, given: &Given) -> Option<String> {
+        self.0.read().generation(namespace, given)
+    }
+
+    /// The first of some objects that an installation has written and that others have deleted or changed (I5b).
+    pub(super) fn drift<'a>(
+        &self,
+        namespace: &str,
+        objects: impl IntoIterator<Item = &'a ObjectName>,
+    ) -> Option<&'a ObjectName> {
         let maps = self.0.read();
-        let key = (namespace.to_owned(), given.clone());
-        maps.given.get(&key).cloned()
+        objects.into_iter().find(|object| {
+            let given = facts::given_of(object);
+            let seen = given.and_then(|given| maps.given.get(&(namespace.to_owned(), given)));
+            seen.is_none_or(|seen| !seen.intact)
+        })
     }
 
     /// The execution of an installation, as it was last seen.
@@ -150,6 +192,35 @@ impl Index {
         maps.exporters.get(&key).cloned().unwrap_or_default()
     }
 
+    /// The installation from which another one imports something.
+    pub(super) fn exporter(&self, namespace: &str, of: &str, given: &Given) -> Option<Facts> {
+        self.0.read().exporter(namespace, of, given).cloned()
+    }
+
+    /// Whether an installation imports from another one, directly or not.
+    pub(super) fn depends(&self, namespace: &str, own: &str, on: &str) -> bool {
+        let maps = self.0.read();
+        let (mut found, mut queue) = (BTreeSet::new(), vec![own.to_owned()]);
+        while let Some(name) = queue.pop() {
+            let key = (namespace.to_owned(), name);
+            let Some(facts) = maps.installations.get(&key) else {
+                continue;
+            };
+            for given in &facts.imports {
+                let exporter = maps.exporter(namespace, &facts.name, given);
+                if let Some(exporter) = exporter.map(|facts| facts.name.clone()) {
+                    if exporter == on {
+                        return true;
+                    }
+                    if found.insert(exporter.clone()) {
+                        queue.push(exporter);
+                    }
+                }
+            }
+        }
+        false
+    }
+
     /// The installations that import something.
     pub(super) fn importers(&self, namespace: &str, given: &Given) -> BTreeSet<String> {
         let maps = self.0.read();
@@ -158,27 +229,44 @@ impl Index {
     }
 
     /// The targets of a list that an installation imports, however far up it comes from. None when
-    /// nobody imports such a list.
+    /// no installation on the way imports such a list.
     pub(super) fn target_list(
         &self,
         namespace: &str,
         installation: &str,
         import: &str,
     ) -> Option<Vec<String>> {
+        self.0.read().target_list(namespace, installation, import)
+    }
+
+    /// Whether the phase of an installation is about its present spec and its present imports (I10b).
+    pub(super) fn is_current(&self, namespace: &str, facts: &Facts) -> bool {
         let maps = self.0.read();
-        let (mut installation, mut import) = (installation.to_owned(), import.to_owned());
-        loop {
-            let facts = maps
-                .installations
-                .get(&(namespace.to_owned(), installation))?;
-            match facts.lists.get(&import)? {
-                TargetList::Names(names) => return Some(names.clone()),
-                TargetList::OfParent(name) => {
-                    import = name.clone();
-                    installation = facts.parent.clone()?;
-                }
-            }
-        }
+        facts.is_current(&maps.present(namespace, facts))
+    }
+
+    /// The nested installations of one, as it sees them. None when one of them is not known.
+    pub(super) fn family(&self, namespace: &str, parent: &str) -> Option<Vec<Child>> {
+        let members = self.children(namespace, parent).into_iter();
+        let members: Option<Vec<_>> = members.map(|name| self.facts(namespace, &name)).collect();
+        let members = members?;
+        let maps = self.0.read();
+        let context = Known {
+            maps: &maps,
+            namespace,
+            parent,
+        };
+        Some(Family::new(&members, parent, &context).children())
+    }
+
+    /// The keys of a map of targets that an installation has imported.
+    pub(super) fn target_map(
+        &self,
+        namespace: &str,
+        installation: &str,
+        import: &str,
+    ) -> Option<Vec<String>> {
+        self.0.read().target_map(namespace, installation, import)
     }
 
     /// The deploy items of an execution.
@@ -201,31 +289,117 @@ impl Index {
         let mut found = BTreeMap::new();
         let mut queue: Vec<Given> = imports.to_vec();
         while let Some(given) = queue.pop() {
-            let exporters = maps.exporters.get(&(namespace.to_owned(), given));
-            for exporter in exporters.into_iter().flatten() {
-                if exporter == own || found.contains_key(exporter) {
-                    continue;
-                }
-                let name = (namespace.to_owned(), exporter.clone());
-                if let Some(facts) = maps.installations.get(&name) {
-                    if facts.is_ready() {
-                        queue.extend(facts.imports.iter().cloned());
-                    }
-                    let dependency = Dependency {
-                        name: exporter.clone(),
-                        phase: facts.phase,
-                        up_to_date: facts.up_to_date,
-                        queued: facts.is_queued(),
-                    };
-                    found.insert(exporter.clone(), dependency);
-                }
+            let Some(facts) = maps.exporter(namespace, own, &given) else {
+                continue;
+            };
+            if found.contains_key(&facts.name) {
+                continue;
             }
+            let current = facts.is_current(&maps.present(namespace, facts));
+            if facts.is_ready() && current {
+                queue.extend(facts.imports.iter().cloned());
+            }
+            let dependency = Dependency {
+                name: facts.name.clone(),
+                phase: facts.phase,
+                up_to_date: facts.up_to_date,
+                current,
+                queued: facts.is_queued(),
+            };
+            found.insert(facts.name.clone(), dependency);
         }
         found.into_values().collect()
     }
 }
 
+/// What is known of the objects that nested installations of one parent import.
+struct Known<'a> {
+    maps: &'a Maps,
+    namespace: &'a str,
+    parent: &'a str,
+}
+
+impl family::Context for Known<'_> {
+    fn generation(&self, given: &Given) -> Option<String> {
+        self.maps.generation(self.namespace, given)
+    }
+
+    fn list(&self, import: &str) -> Option<Vec<String>> {
+        self.maps.target_list(self.namespace, self.parent, import)
+    }
+
+    fn map(&self, import: &str) -> Option<Vec<String>> {
+        self.maps.elements(self.namespace, self.parent, import)
+    }
+}
+
 impl Maps {
+    fn generation(&self, namespace: &str, given: &Given) -> Option<String> {
+        let key = (namespace.to_owned(), given.clone());
+        self.given.get(&key).map(|seen| seen.generation.clone())
+    }
+
+    fn target_list(
+        &self,
+        namespace: &str,
+        installation: &str,
+        import: &str,
+    ) -> Option<Vec<String>> {
+        let (mut installation, mut import) = (installation.to_owned(), import.to_owned());
+        // Labels say who the parent is, and they can say anything.
+        for _ in 0..NESTED_MAX {
+            let name = (namespace.to_owned(), installation);
+            let facts = self.installations.get(&name)?;
+            match facts.lists.get(&import)? {
+                TargetList::Names(names) => return Some(names.clone()),
+                TargetList::OfParent(name) => {
+                    import = name.clone();
+                    installation = facts.parent.clone()?;
+                }
+            }
+        }
+        None
+    }
+
+    /// The objects of a map of targets that an installation has imported.
+    fn elements(&self, namespace: &str, installation: &str, import: &str) -> Option<Vec<String>> {
+        let keys = self.target_map(namespace, installation, import)?;
+        Some(family::elements(installation, import, keys))
+    }
+
+    fn target_map(&self, namespace: &str, installation: &str, import: &str) -> Option<Vec<String>> {
+        let name = (namespace.to_owned(), installation.to_owned());
+        self.installations.get(&name)?.maps.get(import).cloned()
+    }
+
+    /// The generations of an installation's imports, as they are now.
+    fn present(&self, namespace: &str, facts: &Facts) -> Generations {
+        let generation = |given: &Given| match self.exporter(namespace, &facts.name, given) {
+            Some(exporter) => exporter.config_generation.clone(),
+            None => self.generation(namespace, given).unwrap_or_default(),
+        };
+        let list = |import: &str| {
+            let parent = facts.parent.as_deref()?;
+            self.target_list(namespace, parent, import)
+        };
+        let map = |import: &str| {
+            let parent = facts.parent.as_deref()?;
+            self.elements(namespace, parent, import)
+        };
+        family::present(&facts.sources, generation, list, map)
+    }
+
+    /// The installation from which another one imports something.
+    fn exporter(&self, namespace: &str, of: &str, given: &Given) -> Option<&Facts> {
+        let exporters = self.exporters.get(&(namespace.to_owned(), given.clone()))?;
+        let others = exporters.iter().filter(|name| **name != of);
+        let others = others.filter_map(|name| {
+            let name = (namespace.to_owned(), name.clone());
+            self.installations.get(&name)
+        });
+        others.min_by_key(|facts| facts.claim(given))
+    }
+
     fn forget_installation(&mut self, name: &Name) {
         let Some(facts) = self.installations.remove(name) else {
             return;

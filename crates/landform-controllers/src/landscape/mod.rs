@@ -24,6 +24,7 @@ pub mod blueprints;
 mod content;
 mod execution;
 mod facts;
+mod family;
 mod index;
 mod installation;
 mod objects;

@@ -15,8 +15,8 @@ pub fn decide(seen: &Observed) -> Decision {
     }
     match &seen.deployer {
         Deployer::Elsewhere(name) => watch_over(seen, name),
-        Deployer::Ours if seen.marked => remove(seen),
-        Deployer::Ours => deploy(seen),
+        Deployer::Ours(_) if seen.marked => remove(seen),
+        Deployer::Ours(name) => deploy(seen, name),
     }
 }
 
@@ -25,7 +25,7 @@ fn by(rule: Rule, action: Action) -> Decision {
 }
 
 /// An item of ours that should be there.
-fn deploy(seen: &Observed) -> Decision {
+fn deploy(seen: &Observed, deployer: &str) -> Decision {
     match seen.operation {
         Some(Operation::Abort) if seen.is_completed() => by(Rule::I4, Action::DropOperation),
         Some(Operation::Abort) => by(Rule::I4, Action::AcknowledgeAbort),
@@ -36,18 +36,18 @@ fn deploy(seen: &Observed) -> Decision {
             Some(ExecutionPhase::Succeeded) => by(Rule::E12, Action::Keep),
             Some(ExecutionPhase::Failed) => by(Rule::E12, Action::Nothing),
             Some(ExecutionPhase::Init | ExecutionPhase::Progressing | ExecutionPhase::Deleting) => {
-                go_on(seen)
+                go_on(seen, deployer)
             }
         },
     }
 }
 
 /// An item that was taken up, by a process that may have been another one.
-fn go_on(seen: &Observed) -> Decision {
+fn go_on(seen: &Observed, deployer: &str) -> Decision {
     let until_ms = work_until(seen);
     if seen.now_ms >= until_ms {
-        let expected = "the deployer in this process".to_owned();
-        return by(Rule::E12, Action::Fail(too_slow(seen, expected)));
+        let late = too_slow(seen, deployer.to_owned());
+        return by(Rule::E12, Action::Fail(late));
     }
     by(Rule::E12, Action::Deploy { until_ms })
 }

@@ -44,8 +44,8 @@ pub struct Observed {
 /// Who deploys an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deployer {
-    /// One that is part of this process.
-    Ours,
+    /// One that is part of this process; what it is called, for people.
+    Ours(String),
     /// One that lives elsewhere; what is known of it, for people.
     Elsewhere(String),
 }

@@ -26,7 +26,7 @@ fn succeeded() -> Observed {
         execution_holds: None,
         target_changed: false,
         timeout_ms: 600_000,
-        deployer: Deployer::Ours,
+        deployer: Deployer::Ours("the deployer in this process".into()),
     }
 }
 
@@ -279,12 +279,17 @@ fn i36_a_marked_item_goes_without_what_it_deployed_if_it_says_so() {
         deployer,
         ..succeeded()
     };
-    check("ours", &seen(Deployer::Ours), Rule::I36, &Action::LetGo);
+    check(
+        "ours",
+        &seen(Deployer::Ours("ours".into())),
+        Rule::I36,
+        &Action::LetGo,
+    );
     let deployer = Deployer::Elsewhere("helm".into());
     check("elsewhere", &seen(deployer), Rule::I36, &Action::LetGo);
     let living = Observed {
         marked: false,
-        ..seen(Deployer::Ours)
+        ..seen(Deployer::Ours("ours".into()))
     };
     check(
         "not marked",

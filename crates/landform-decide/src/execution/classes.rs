@@ -19,10 +19,21 @@ pub enum Class {
     Pending,
 }
 
+/// What of an execution's items is done again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// What has changed.
+    Changed,
+    /// That, and what has failed (I16b).
+    Failed,
+    /// Everything.
+    All,
+}
+
 /// The class of every item of the spec, in the spec's order.
-pub(super) fn classes(seen: &Observed, force: bool) -> Vec<(&Wanted, Class)> {
+pub(super) fn classes(seen: &Observed, how: Effort) -> Vec<(&Wanted, Class)> {
     let find = |name: &str| seen.items.iter().find(|item| item.name == name);
-    let first = |name: &str| find(name).and_then(|item| first_class(seen, item, force));
+    let first = |name: &str| find(name).and_then(|item| first_class(seen, item, how));
     let class = |wanted: &Wanted| {
         first(&wanted.name).unwrap_or_else(|| {
             let mut depends_on = wanted.depends_on.iter();
@@ -39,8 +50,14 @@ pub(super) fn classes(seen: &Observed, force: bool) -> Vec<(&Wanted, Class)> {
 
 /// 1A, 1B or 1C, if the item's spec is up to date (E5). One that somebody deleted must be gone before it
 /// can be made anew.
-fn first_class(seen: &Observed, item: &Item, force: bool) -> Option<Class> {
-    if !item.marked && (force || !spec_up_to_date(seen, item)) {
+fn first_class(seen: &Observed, item: &Item, how: Effort) -> Option<Class> {
+    let failed = item.is_completed() && item.phase == Some(ExecutionPhase::Failed);
+    let again = match how {
+        Effort::Changed => false,
+        Effort::Failed => failed,
+        Effort::All => true,
+    };
+    if !item.marked && (again || !spec_up_to_date(seen, item)) {
         return None;
     }
     Some(match item.phase.filter(|_| item.status_up_to_date()) {

@@ -3,7 +3,7 @@
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ErrorCode, ExecutionPhase, Operation, WaitingOn};
 
-use super::classes::{Class, classes};
+use super::classes::{Class, Effort, classes};
 use super::decision::{Action, Decision, Problem};
 use super::observed::{Item, Observed};
 use super::order::{OrderProblem, check_order};
@@ -38,24 +38,24 @@ fn operation(seen: &Observed) -> Decision {
     }
     match seen.operation {
         Some(Operation::Abort) => abort(seen),
-        Some(Operation::Reconcile) => {
-            let mut decision = reconcile(seen, false);
-            decision.actions.insert(0, Action::DropOperation);
-            decision
-        }
-        Some(Operation::ForceReconcile) => {
-            let mut decision = reconcile(seen, true);
-            decision.afterwards.push(Action::DropOperation);
-            decision
-        }
+        Some(Operation::Reconcile) => asked(reconcile(seen, Effort::Failed)),
+        Some(Operation::ForceReconcile) => asked(reconcile(seen, Effort::All)),
         None if seen.aborted => by(Rule::I12),
-        None if !seen.status_up_to_date() || !seen.is_completed() => reconcile(seen, false),
+        None if !seen.status_up_to_date() || !seen.is_completed() => {
+            reconcile(seen, Effort::Changed)
+        }
         None => recheck(seen),
     }
 }
 
+/// The annotation goes when all that it asks for is stored.
+fn asked(mut decision: Decision) -> Decision {
+    decision.afterwards.push(Action::DropOperation);
+    decision
+}
+
 /// E6–E8.
-fn reconcile(seen: &Observed, force: bool) -> Decision {
+fn reconcile(seen: &Observed, how: Effort) -> Decision {
     if let Err(problem) = check_order(&seen.wanted) {
         return refuse(&problem);
     }
@@ -73,7 +73,7 @@ fn reconcile(seen: &Observed, force: bool) -> Decision {
             ..by(Rule::E6)
         };
     }
-    let classes = classes(seen, force);
+    let classes = classes(seen, how);
     let all = |class| classes.iter().all(|(_, found)| *found == class);
     if all(Class::Succeeded) && orphans.is_empty() {
         actions.push(Action::CollectExports);
@@ -87,15 +87,30 @@ fn reconcile(seen: &Observed, force: bool) -> Decision {
         let found = classes.iter().filter(move |(_, found)| *found == class);
         found.map(|(wanted, _)| wanted.name.clone())
     };
+    let in_work: Vec<_> = of(Class::InWork).collect();
+    let in_work = seen
+        .items
+        .iter()
+        .filter(|item| in_work.contains(&item.name));
+    let in_work = in_work.map(|item| waiting(Rule::E7, item, "it is in work"));
     if let Some(name) = of(Class::Failed).next() {
+        // No more items are begun. It has failed when those have ended that were begun before: a phase that is final
+        // is not left again without a reason.
+        let waiting_on: Vec<_> = in_work.collect();
+        let phase = if waiting_on.is_empty() {
+            ExecutionPhase::Failed
+        } else {
+            ExecutionPhase::Progressing
+        };
         return Decision {
             actions,
-            phase: Some(ExecutionPhase::Failed),
+            phase: Some(phase),
             problem: Some(item_problem(seen, &name)),
+            waiting_on,
             ..by(Rule::E8)
         };
     }
-    if force {
+    if how != Effort::Changed {
         actions.push(Action::Outdate(of(Class::Pending).collect()));
     }
     let ready: Vec<_> = of(Class::Ready).collect();
@@ -105,11 +120,6 @@ fn reconcile(seen: &Observed, force: bool) -> Decision {
     let orphaned = orphans
         .iter()
         .map(|item| waiting(Rule::E6, item, "it is no longer wanted and must go first"));
-    let in_work = seen.items.iter().filter(|item| {
-        let mut in_work = classes.iter();
-        in_work.any(|(wanted, class)| wanted.name == item.name && *class == Class::InWork)
-    });
-    let in_work = in_work.map(|item| waiting(Rule::E7, item, "it is in work"));
     Decision {
         actions,
         phase: Some(ExecutionPhase::Progressing),
@@ -130,7 +140,7 @@ fn recheck(seen: &Observed) -> Decision {
     if touched || !orphans(seen).is_empty() {
         return Decision {
             rule: Some(Rule::E9),
-            ..reconcile(seen, false)
+            ..reconcile(seen, Effort::Changed)
         };
     }
     let items = seen.items.iter();
@@ -191,23 +201,30 @@ fn delete(seen: &Observed) -> Decision {
     if !removable.is_empty() {
         actions.push(Action::Delete(removable));
     }
+    if seen.bare {
+        let unaware = all.iter().filter(|item| item.marked && !item.bare);
+        let unaware: Vec<_> = unaware.map(|item| item.object.clone()).collect();
+        if !unaware.is_empty() {
+            actions.push(Action::KeepOutside(unaware));
+        }
+    }
     let failed = failed_removal(&all);
-    let asked = seen
-        .operation
-        .filter(|operation| *operation != Operation::Abort);
-    if let Some(operation) = asked {
-        // A removal that failed is tried again.
-        let failed = all.iter().filter(|item| removal_failed(item));
-        let failed: Vec<_> = failed.map(|item| item.object.clone()).collect();
-        if !failed.is_empty() {
-            actions.push(Action::Ask(operation, failed));
+    if let Some(operation) = seen.operation {
+        // A removal that failed is tried again, and one that goes on can be stopped.
+        let concerned = all.iter().filter(|item| match operation {
+            Operation::Abort => item.marked && !item.is_completed(),
+            Operation::Reconcile | Operation::ForceReconcile => removal_failed(item),
+        });
+        let concerned: Vec<_> = concerned.map(|item| item.object.clone()).collect();
+        if !concerned.is_empty() {
+            actions.push(Action::Ask(operation, concerned));
         }
         actions.push(Action::DropOperation);
     }
     let waiting_on = all
         .iter()
         .map(|item| waiting(Rule::E10, item, "it must go first"));
-    let (phase, problem) = match failed.filter(|_| asked.is_none()) {
+    let (phase, problem) = match failed.filter(|_| seen.operation.is_none()) {
         Some(failed) => (ExecutionPhase::Failed, Some(removal_problem(failed))),
         None => (ExecutionPhase::Deleting, None),
     };
@@ -229,7 +246,7 @@ fn abort(seen: &Observed) -> Decision {
             phase: stopped.then_some(ExecutionPhase::Failed),
             problem: stopped.then(|| Problem {
                 reason: "Aborted",
-                message: "it was stopped because somebody asked for it; operation force-reconcile starts it again"
+                message: "it was stopped on request; operation reconcile or force-reconcile starts it again"
                     .into(),
                 code: None,
             }),
@@ -248,7 +265,7 @@ fn abort(seen: &Observed) -> Decision {
         actions,
         phase: Some(ExecutionPhase::Progressing),
         waiting_on: in_work()
-            .map(|item| waiting(Rule::I4, item, "it was told to stop"))
+            .map(|item| waiting(Rule::I4, item, "it was asked to stop"))
             .collect(),
         ..by(Rule::I4)
     }

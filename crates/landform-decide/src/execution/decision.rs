@@ -38,6 +38,8 @@ pub enum Action {
     Delete(Vec<String>),
     /// These items, by their name in the API, are asked for something.
     Ask(Operation, Vec<String>),
+    /// These items, by their name in the API, hear that what they deployed is to stay (I36).
+    KeepOutside(Vec<String>),
     /// The exports of all items are collected.
     CollectExports,
 }

@@ -19,6 +19,8 @@ pub struct Observed {
     pub operation: Option<Operation>,
     /// Whether it is to be left alone.
     pub ignore: bool,
+    /// Whether what its items deployed is to stay when it goes (I36).
+    pub bare: bool,
     /// Whether it was aborted as it is now.
     pub aborted: bool,
     /// Its installation is marked too, and isn't ready to have its nested objects go (I31).
@@ -55,6 +57,8 @@ pub struct Item {
     pub phase: Option<ExecutionPhase>,
     /// Whether it is marked for deletion.
     pub marked: bool,
+    /// Whether it knows that what it deployed is to stay (I36).
+    pub bare: bool,
     /// Whether it was handed out and not picked up yet.
     pub handed_out: bool,
     /// Whether somebody asks something of it.

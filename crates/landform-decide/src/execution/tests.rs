@@ -16,6 +16,7 @@ fn succeeded() -> Observed {
         operation: None,
         ignore: false,
         aborted: false,
+        bare: false,
         owner_holds: None,
         wanted: vec![wanted("a", &[]), wanted("b", &["a"])],
         items: vec![item("a", &[]), item("b", &["a"])],
@@ -39,6 +40,7 @@ fn item(name: &str, depends_on: &[&str]) -> Item {
         phase: Some(ExecutionPhase::Succeeded),
         marked: false,
         handed_out: false,
+        bare: false,
         operation: None,
         stored: Some(Stored {
             execution: 2,
@@ -138,8 +140,8 @@ fn e4_what_makes_a_reconcile_and_what_only_a_recheck() {
         operation: Some(Operation::Reconcile),
         ..succeeded()
     };
-    let collect = [Action::DropOperation, Action::CollectExports];
     check("asked for", &asked, Rule::E8, &collect, done);
+    assert_eq!(decide(&asked).afterwards, [Action::DropOperation]);
 }
 
 #[test]

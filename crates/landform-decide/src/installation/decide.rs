@@ -7,6 +7,7 @@ use super::decision::{Action, Decision, Problem};
 use super::delete::delete;
 use super::observed::{Child, ChildKind, Dependency, Import, Observed, Present};
 use crate::Rule;
+use crate::combined::Standing;
 
 /// What to do with an installation.
 #[must_use]
@@ -26,16 +27,13 @@ pub fn decide(seen: &Observed) -> Decision {
         return delete(seen);
     }
     match seen.operation {
-        Some(Operation::Reconcile) => {
-            let mut decision = standard(seen);
-            decision.actions.insert(0, Action::DropOperation);
-            decision
-        }
+        Some(Operation::Reconcile) => reconcile(seen),
         Some(Operation::ForceReconcile) => force(seen),
         Some(Operation::Abort) => abort(seen),
         None if seen.force_begun => force(seen),
         None if seen.aborted => by(Rule::I12),
-        None if is_final && seen.status_up_to_date() && !seen.imports_changed() => nested(seen),
+        None if seen.failed_as_it_is && seen.update_required() => by(Rule::I16),
+        None if is_final && !seen.update_required() => nested(seen),
         None => standard(seen),
     }
 }
@@ -47,19 +45,15 @@ pub(super) fn by(rule: Rule) -> Decision {
     }
 }
 
-/// I5: only nested objects may have changed.
+/// I5: only nested objects may have changed, or what it exports.
 fn nested(seen: &Observed) -> Decision {
-    let phase = seen.combined().unwrap_or(InstallationPhase::Succeeded);
-    if seen.phase == Some(phase) {
-        return by(Rule::I5);
-    }
-    match phase {
-        InstallationPhase::Succeeded => succeed(Rule::I5),
-        InstallationPhase::Failed | InstallationPhase::Aborted => ended(seen, phase, Rule::I5),
-        InstallationPhase::Init
-        | InstallationPhase::PendingDependencies
-        | InstallationPhase::Progressing
-        | InstallationPhase::Deleting => wait_for_nested(seen, Rule::I5),
+    match seen.combined().unwrap_or(Standing::Succeeded) {
+        Standing::Succeeded if seen.exports_lost => succeed(Rule::I5b),
+        Standing::Succeeded if seen.phase == Some(InstallationPhase::Succeeded) => by(Rule::I5),
+        Standing::Succeeded => succeed(Rule::I5),
+        Standing::Failed | Standing::Aborted => ended(seen, Rule::I5),
+        Standing::Waiting => wait_outside(seen),
+        Standing::Init | Standing::AtWork => wait_for_nested(seen, Rule::I5),
     }
 }
 
@@ -67,16 +61,50 @@ fn nested(seen: &Observed) -> Decision {
 fn standard(seen: &Observed) -> Decision {
     let combined = seen.combined();
     let interrupted = seen.update_begun && seen.update_required();
-    if combined.is_some_and(|phase| !phase.is_final()) && !interrupted {
+    if combined.is_some_and(Standing::is_at_work) && !interrupted {
         return wait_for_nested(seen, Rule::I11);
     }
     if seen.update_required() {
         return update(seen);
     }
-    match combined.unwrap_or(InstallationPhase::Succeeded) {
-        InstallationPhase::Succeeded => succeed(Rule::I17),
-        phase => ended(seen, phase, Rule::I16),
+    match combined.unwrap_or(Standing::Succeeded) {
+        Standing::Succeeded => succeed(Rule::I17),
+        Standing::Waiting => wait_outside(seen),
+        Standing::Failed | Standing::Aborted | Standing::Init | Standing::AtWork => {
+            ended(seen, Rule::I16)
+        }
     }
+}
+
+/// I4, I16b: the standard flow, and what failed below runs again. The annotation goes when that has been asked for, so
+/// that no crash loses it.
+fn reconcile(seen: &Observed) -> Decision {
+    let mut decision = standard(seen);
+    if decision.again {
+        // An update may correct what is below: that is looked at afterwards.
+        return decision;
+    }
+    let failed: Vec<_> = seen
+        .children
+        .iter()
+        .filter(|child| child.has_ended_badly() && !child.marked && child.operation.is_none())
+        .map(|child| (child.kind, child.name.clone()))
+        .collect();
+    if !failed.is_empty() && !seen.update_required() {
+        let waiting = seen.children.iter().filter(|child| child.has_ended_badly());
+        let waiting_on = waiting
+            .map(|child| on_child(Rule::I16b, child, "it was asked to run again"))
+            .collect();
+        return Decision {
+            actions: vec![Action::Ask(Operation::Reconcile, failed)],
+            phase: Some(InstallationPhase::Progressing),
+            waiting_on,
+            afterwards: vec![Action::DropOperation],
+            ..by(Rule::I16b)
+        };
+    }
+    decision.actions.insert(0, Action::DropOperation);
+    decision
 }
 
 /// I13–I15.
@@ -93,6 +121,21 @@ fn update(seen: &Observed) -> Decision {
                 code: Some(ErrorCode::ConfigurationProblem),
             }),
             ..by(Rule::I40)
+        };
+    }
+    let unready: Vec<_> = seen.dependencies.iter().filter_map(unready).collect();
+    let unsatisfied: Vec<_> = seen
+        .imports
+        .iter()
+        .filter_map(|import| unsatisfied(import, Rule::I14))
+        .collect();
+    if !unready.is_empty() || !unsatisfied.is_empty() {
+        let waiting_on: Vec<_> = unready.into_iter().chain(unsatisfied).collect();
+        return Decision {
+            phase: Some(InstallationPhase::PendingDependencies),
+            problem: Some(pending(&waiting_on)),
+            waiting_on,
+            ..by(Rule::I14)
         };
     }
     if let Some(parent) = &seen.parent {
@@ -115,21 +158,6 @@ fn update(seen: &Observed) -> Decision {
                 ..by(Rule::I14b)
             };
         }
-    }
-    let unready: Vec<_> = seen.dependencies.iter().filter_map(unready).collect();
-    let unsatisfied: Vec<_> = seen
-        .imports
-        .iter()
-        .filter_map(|import| unsatisfied(import, Rule::I14))
-        .collect();
-    if !unready.is_empty() || !unsatisfied.is_empty() {
-        let waiting_on: Vec<_> = unready.into_iter().chain(unsatisfied).collect();
-        return Decision {
-            phase: Some(InstallationPhase::PendingDependencies),
-            problem: Some(pending(&waiting_on)),
-            waiting_on,
-            ..by(Rule::I14)
-        };
     }
     let tried_before = seen.phase == Some(InstallationPhase::Failed);
     if !seen.update_begun && !tried_before {
@@ -178,13 +206,13 @@ fn force(seen: &Observed) -> Decision {
 /// I4, I12.
 fn abort(seen: &Observed) -> Decision {
     let combined = seen.combined();
-    if combined.is_none_or(InstallationPhase::is_final) {
+    if !combined.is_some_and(Standing::is_at_work) {
         return Decision {
             phase: Some(InstallationPhase::Aborted),
             problem: Some(Problem {
                 operation: "Abort",
                 reason: "Aborted",
-                message: "it was stopped because somebody asked for it; operation force-reconcile starts it again"
+                message: "it was stopped on request; operation reconcile or force-reconcile starts it again"
                     .into(),
                 code: None,
             }),
@@ -192,35 +220,61 @@ fn abort(seen: &Observed) -> Decision {
             ..by(Rule::I12)
         };
     }
-    let in_work = || seen.children.iter().filter(|child| !child.is_final());
-    let unasked: Vec<_> = in_work()
-        .filter(|child| child.operation != Some(Operation::Abort))
-        .map(|child| (child.kind, child.name.clone()))
-        .collect();
-    let actions = if unasked.is_empty() {
-        Vec::new()
-    } else {
-        vec![Action::Ask(Operation::Abort, unasked)]
-    };
     Decision {
-        actions,
+        actions: ask_to_stop(seen),
         phase: Some(InstallationPhase::Progressing),
-        waiting_on: in_work()
-            .map(|child| on_child(Rule::I4, child, "it was told to stop"))
+        waiting_on: at_work(seen)
+            .map(|child| on_child(Rule::I4, child, "it was asked to stop"))
             .collect(),
         ..by(Rule::I4)
     }
 }
 
+/// Asks all nested objects that are at work to stop, once.
+pub(super) fn ask_to_stop(seen: &Observed) -> Vec<Action> {
+    let unasked: Vec<_> = at_work(seen)
+        .filter(|child| child.operation != Some(Operation::Abort))
+        .map(|child| (child.kind, child.name.clone()))
+        .collect();
+    if unasked.is_empty() {
+        return Vec::new();
+    }
+    vec![Action::Ask(Operation::Abort, unasked)]
+}
+
+fn at_work(seen: &Observed) -> impl Iterator<Item = &Child> {
+    seen.children
+        .iter()
+        .filter(|child| child.standing.is_at_work())
+}
+
 /// I11.
 fn wait_for_nested(seen: &Observed, rule: Rule) -> Decision {
-    let in_work = seen.children.iter().filter(|child| !child.is_final());
     Decision {
         phase: Some(InstallationPhase::Progressing),
-        waiting_on: in_work
+        waiting_on: at_work(seen)
             .map(|child| on_child(rule, child, "it is in work"))
             .collect(),
         ..by(rule)
+    }
+}
+
+/// I11b: nested objects wait for something outside, and nothing else is to be done.
+fn wait_outside(seen: &Observed) -> Decision {
+    let waiting_on: Vec<_> = seen
+        .children
+        .iter()
+        .filter(|child| child.standing == Standing::Waiting)
+        .map(|child| {
+            let why = child.because.as_deref().unwrap_or("it waits");
+            on_child(Rule::I11b, child, why)
+        })
+        .collect();
+    Decision {
+        phase: Some(InstallationPhase::PendingDependencies),
+        problem: Some(pending(&waiting_on)),
+        waiting_on,
+        ..by(Rule::I11b)
     }
 }
 
@@ -234,31 +288,43 @@ fn succeed(rule: Rule) -> Decision {
     }
 }
 
-/// I16.
-fn ended(seen: &Observed, phase: InstallationPhase, rule: Rule) -> Decision {
-    let culprit = seen
+/// I16, I11b: it has ended as the worst of its nested objects has. The error names all that failed, and those that wait
+/// for them.
+fn ended(seen: &Observed, rule: Rule) -> Decision {
+    let combined = seen.combined();
+    let phase = match combined {
+        Some(Standing::Aborted) => InstallationPhase::Aborted,
+        _ => InstallationPhase::Failed,
+    };
+    let own = seen.children.iter().filter(|child| child.has_ended_badly());
+    let stuck = seen
         .children
         .iter()
-        .find(|child| child.standing.phase == Some(phase));
-    let problem = culprit.map(|child| Problem {
+        .filter(|child| child.standing == Standing::Failed && child.because.is_some());
+    let words: Vec<_> = own.chain(stuck).map(failed_child).collect();
+    let problem = (!words.is_empty()).then(|| Problem {
         operation: "WaitForNested",
         reason: "NestedObjectFailed",
-        message: failed_child(child),
+        message: words.join("; "),
         code: None,
     });
+    // A phase that is there already is not written again, unless the reason is another one.
     Decision {
-        phase: Some(phase),
-        problem,
+        phase: Some(phase).filter(|phase| rule != Rule::I5 || seen.phase != Some(*phase)),
+        problem: problem.filter(|_| rule != Rule::I5 || seen.phase != Some(phase)),
         ..by(rule)
     }
 }
 
 pub(super) fn failed_child(child: &Child) -> String {
+    let kind = kind_of(child);
+    if let Some(because) = &child.because {
+        return format!("the {kind} {} can't go on: {because}", child.name);
+    }
     let why = child
         .error
         .as_deref()
         .unwrap_or("its status doesn't say why");
-    let kind = kind_of(child);
     format!("the {kind} {} has not succeeded: {why}", child.name)
 }
 
@@ -270,6 +336,8 @@ fn unready(dependency: &Dependency) -> Option<WaitingOn> {
         }
     } else if !dependency.up_to_date {
         "it was changed and has not been updated".to_owned()
+    } else if !dependency.current {
+        "what it imports has changed and it has not been updated".to_owned()
     } else if dependency.queued {
         "it has been asked to reconcile".to_owned()
     } else {

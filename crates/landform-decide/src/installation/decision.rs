@@ -51,6 +51,8 @@ pub enum Action {
         /// Whether they are forced to.
         force: bool,
     },
+    /// Nested objects that are marked hear that what they deployed is to stay (I36).
+    KeepOutside,
     /// Nested objects are asked for something.
     Ask(Operation, Vec<(ChildKind, String)>),
     /// Exports are made, checked and written (I17).

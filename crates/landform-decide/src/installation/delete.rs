@@ -2,10 +2,13 @@
 
 use landform_api::landscaper::{InstallationPhase, Operation, WaitingOn};
 
-use super::decide::{by, failed_child, installation, on_child, pending, unsatisfied_imports};
+use super::decide::{
+    ask_to_stop, by, failed_child, installation, on_child, pending, unsatisfied_imports,
+};
 use super::decision::{Action, Decision, Problem};
 use super::observed::{Child, Observed};
 use crate::Rule;
+use crate::combined::Standing;
 
 pub(super) fn delete(seen: &Observed) -> Decision {
     if !seen.held {
@@ -48,17 +51,36 @@ pub(super) fn delete(seen: &Observed) -> Decision {
         };
     }
     let mut decision = take_down(seen);
-    if let Some(operation) = seen.operation {
-        let failed = seen.children.iter().filter(|child| removal_failed(child));
-        let failed: Vec<_> = failed
-            .map(|child| (child.kind, child.name.clone()))
-            .collect();
-        if !failed.is_empty() {
-            decision.actions.push(Action::Ask(operation, failed));
+    decision.actions.extend(keep_outside(seen));
+    match seen.operation {
+        Some(Operation::Abort) => {
+            decision.actions.extend(ask_to_stop(seen));
+            decision.afterwards.push(Action::DropOperation);
         }
-        decision.afterwards.push(Action::DropOperation);
+        Some(operation) => {
+            let failed = seen.children.iter().filter(|child| removal_failed(child));
+            decision.actions.extend(ask(operation, failed));
+            decision.afterwards.push(Action::DropOperation);
+        }
+        None => {}
     }
     decision
+}
+
+fn ask<'a>(operation: Operation, children: impl Iterator<Item = &'a Child>) -> Option<Action> {
+    let names: Vec<_> = children
+        .map(|child| (child.kind, child.name.clone()))
+        .collect();
+    (!names.is_empty()).then_some(Action::Ask(operation, names))
+}
+
+/// I35b, I36: those that are marked already hear that what they deployed is to stay.
+fn keep_outside(seen: &Observed) -> Option<Action> {
+    let unaware = seen
+        .children
+        .iter()
+        .any(|child| child.marked && !child.bare);
+    (seen.bare && unaware).then_some(Action::KeepOutside)
 }
 
 /// I30.
@@ -74,23 +96,47 @@ fn by_force(seen: &Observed) -> Decision {
     } else {
         Action::UpdateBeforeDeletion { force: true }
     };
+    let mut actions = vec![action];
+    actions.extend(keep_outside(seen));
+    if !seen.force_begun {
+        // Once: each of them tries again what has failed. The next try takes another word.
+        let marked = seen.children.iter().filter(|child| child.marked);
+        actions.extend(ask(Operation::ForceReconcile, marked));
+        actions.push(Action::BeginForce);
+    }
+    // The try that the force has brought has failed, too.
+    let failed = seen.children.iter().find(|child| removal_failed(child));
+    let failed = failed.filter(|_| seen.force_begun);
     Decision {
-        actions: vec![action],
-        phase: Some(InstallationPhase::Deleting),
+        actions,
+        phase: Some(match failed {
+            Some(_) => InstallationPhase::Failed,
+            None => InstallationPhase::Deleting,
+        }),
+        problem: failed.map(removal_problem),
         waiting_on: on_children(seen, Rule::I30),
         ..by(Rule::I30)
     }
 }
 
+fn removal_problem(child: &Child) -> Problem {
+    Problem {
+        operation: "Delete",
+        reason: "DeletionFailed",
+        message: failed_child(child),
+        code: None,
+    }
+}
+
 /// I33–I35.
 fn take_down(seen: &Observed) -> Decision {
-    let is_final = seen.combined().is_none_or(InstallationPhase::is_final);
+    let at_rest = !seen.combined().is_some_and(Standing::is_at_work);
     // The others may wait for this one, so it isn't they that are waited for.
     let failed = seen.children.iter().find(|child| removal_failed(child));
     let some_marked = seen.children.iter().any(|child| child.marked);
     let unmarked = seen.children.iter().any(|child| !child.marked);
     let half_done = some_marked && unmarked;
-    if !is_final && !half_done && failed.is_none() {
+    if !at_rest && !half_done && failed.is_none() {
         return Decision {
             phase: Some(InstallationPhase::Deleting),
             waiting_on: on_children(seen, Rule::I33),
@@ -122,12 +168,7 @@ fn take_down(seen: &Observed) -> Decision {
         return Decision {
             actions: delete_unmarked(unmarked),
             phase: Some(InstallationPhase::Failed),
-            problem: Some(Problem {
-                operation: "Delete",
-                reason: "DeletionFailed",
-                message: failed_child(failed),
-                code: None,
-            }),
+            problem: Some(removal_problem(failed)),
             waiting_on: on_children(seen, Rule::I35),
             ..by(Rule::I35)
         };
@@ -171,7 +212,8 @@ fn parent_holds(seen: &Observed) -> Option<WaitingOn> {
 
 fn importers(seen: &Observed) -> Vec<WaitingOn> {
     let importers = seen.importers.iter();
-    let importers = importers.filter(|importer| !importer.never_deployed_and_going);
+    let importers = importers
+        .filter(|importer| !importer.never_deployed_and_going && !importer.going_in_circle);
     importers
         .map(|importer| WaitingOn {
             rule: Rule::I31.to_string(),
@@ -182,7 +224,7 @@ fn importers(seen: &Observed) -> Vec<WaitingOn> {
 }
 
 fn removal_failed(child: &Child) -> bool {
-    child.marked && child.is_final() && child.standing.phase == Some(InstallationPhase::Failed)
+    child.marked && child.standing == Standing::Failed
 }
 
 fn on_children(seen: &Observed, rule: Rule) -> Vec<WaitingOn> {

@@ -13,6 +13,7 @@
 mod decide;
 mod decision;
 mod delete;
+mod family;
 mod observed;
 #[cfg(test)]
 mod tests;
@@ -21,4 +22,5 @@ mod tests_of_deletion;
 
 pub use decide::decide;
 pub use decision::{Action, Decision, Problem};
+pub use family::{Found, Need, Nested, standings};
 pub use observed::{Child, ChildKind, Dependency, Import, Importer, Observed, Parent, Present};

@@ -27,8 +27,10 @@ pub struct Observed {
     pub update_begun: bool,
     /// Whether an update by force was begun and has not come to its end.
     pub force_begun: bool,
-    /// Whether somebody aborted it as it is now.
+    /// Whether it was aborted as it is now.
     pub aborted: bool,
+    /// Whether an update failed with its present spec and imports: another try would, too.
+    pub failed_as_it_is: bool,
     /// The installation that it is nested in.
     pub parent: Option<Parent>,
     /// Nested installations, and the execution.
@@ -41,8 +43,14 @@ pub struct Observed {
     pub dependencies: Vec<Dependency>,
     /// Siblings that import what it exports.
     pub importers: Vec<Importer>,
-    /// Siblings that export a name that it exports too: the sibling, and the name.
+    /// Siblings that had a name first which it exports too (I40b): the sibling, and the name.
     pub rivals: Vec<(String, String)>,
+    /// Whether what it deployed is to stay when it goes (I36).
+    pub bare: bool,
+    /// What of its nested objects, or of what they import, others have deleted or changed (I5b).
+    pub lost: Option<String>,
+    /// Whether others have deleted or changed what it exports (I5b).
+    pub exports_lost: bool,
 }
 
 /// The installation that another one is nested in.
@@ -72,11 +80,17 @@ pub struct Child {
     pub kind: ChildKind,
     /// Its name in the API.
     pub name: String,
-    /// Its phase, and whether that is about what it is now.
+    /// Its phase.
+    pub phase: Option<InstallationPhase>,
+    /// How it is doing, as far as this one is concerned.
     pub standing: Standing,
+    /// What keeps it from going on, if it waits for something.
+    pub because: Option<String>,
     /// Whether it is marked for deletion.
     pub marked: bool,
-    /// What somebody asks of it.
+    /// Whether it knows that what it deployed is to stay (I36).
+    pub bare: bool,
+    /// What the operation annotation asks of it.
     pub operation: Option<Operation>,
     /// The last thing that went wrong with it.
     pub error: Option<String>,
@@ -119,8 +133,10 @@ pub struct Dependency {
     pub name: String,
     /// Its phase.
     pub phase: Option<InstallationPhase>,
-    /// Whether the phase is about what it is now.
+    /// Whether the phase is about its present spec.
     pub up_to_date: bool,
+    /// Whether the phase is about its present imports (I10b).
+    pub current: bool,
     /// Whether it has been asked to reconcile.
     pub queued: bool,
 }
@@ -132,6 +148,8 @@ pub struct Importer {
     pub name: String,
     /// Whether it goes and has never deployed anything: it needs nothing any more.
     pub never_deployed_and_going: bool,
+    /// Whether it goes, and this one imports from it in turn: none of them can be first.
+    pub going_in_circle: bool,
 }
 
 impl Observed {
@@ -141,9 +159,9 @@ impl Observed {
         self.observed_generation == Some(self.generation)
     }
 
-    /// The combined phase of nested objects (I10).
+    /// The combined standing of nested objects (I10).
     #[must_use]
-    pub fn combined(&self) -> Option<InstallationPhase> {
+    pub fn combined(&self) -> Option<Standing> {
         combined(self.children.iter().map(|child| child.standing))
     }
 
@@ -160,12 +178,14 @@ impl Observed {
     /// I13.
     #[must_use]
     pub fn update_required(&self) -> bool {
-        !self.status_up_to_date() || self.imports_changed()
+        !self.status_up_to_date() || self.imports_changed() || self.lost.is_some()
     }
 }
 
 impl Child {
-    pub(super) fn is_final(&self) -> bool {
-        self.standing.up_to_date && self.standing.phase.is_some_and(InstallationPhase::is_final)
+    /// Whether it has come to a bad end itself, instead of waiting for one that has.
+    pub(super) fn has_ended_badly(&self) -> bool {
+        let ended = matches!(self.standing, Standing::Failed | Standing::Aborted);
+        ended && self.because.is_none()
     }
 }

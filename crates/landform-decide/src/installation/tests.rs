@@ -22,6 +22,7 @@ pub(super) fn succeeded() -> Observed {
         operation: None,
         ignore: false,
         aborted: false,
+        failed_as_it_is: false,
         parent: None,
         children: vec![child("shop", Succeeded)],
         imports: vec![Import {
@@ -40,12 +41,16 @@ pub(super) fn succeeded() -> Observed {
             name: "db".into(),
             phase: Some(Succeeded),
             up_to_date: true,
+            current: true,
             queued: false,
         }],
         importers: Vec::new(),
         rivals: Vec::new(),
         update_begun: false,
         force_begun: false,
+        bare: false,
+        lost: None,
+        exports_lost: false,
     }
 }
 
@@ -53,11 +58,11 @@ pub(super) fn child(name: &str, phase: InstallationPhase) -> Child {
     Child {
         kind: ChildKind::Execution,
         name: name.into(),
-        standing: Standing {
-            phase: Some(phase),
-            up_to_date: true,
-        },
+        phase: Some(phase),
+        standing: Standing::of(Some(phase), true),
+        because: None,
         marked: false,
+        bare: false,
         operation: None,
         error: None,
     }
@@ -522,4 +527,122 @@ fn i40_two_siblings_that_export_one_name_are_told_so() {
     assert!(problem.message.contains("other") && problem.message.contains("port"));
     assert_eq!(problem.code, Some(ErrorCode::ConfigurationProblem));
     assert_ne!(decide(&changed(|_| {})).rule, Some(Rule::I40));
+}
+
+#[test]
+fn i16b_reconcile_runs_again_what_failed_below_and_nothing_else() {
+    let failed = |change: fn(&mut Observed)| {
+        with(|seen| {
+            seen.phase = Some(Failed);
+            seen.operation = Some(Operation::Reconcile);
+            let stuck = Child {
+                standing: Standing::Failed,
+                because: Some("it waits for a".into()),
+                ..child("b", PendingDependencies)
+            };
+            seen.children = vec![child("shop", Succeeded), child("a", Failed), stuck];
+            change(seen);
+        })
+    };
+    let ask = Action::Ask(
+        Operation::Reconcile,
+        vec![(ChildKind::Execution, "a".into())],
+    );
+    let retried = failed(|_| {});
+    check("retried", &retried, Rule::I16b, &[ask], Some(Progressing));
+    assert_eq!(decide(&retried).afterwards, [Action::DropOperation]);
+    let unasked = failed(|seen| seen.operation = None);
+    check("withheld", &unasked, Rule::I5, &[], None);
+    let changed = failed(|seen| {
+        seen.generation = 4;
+        begun(seen);
+    });
+    check(
+        "corrected",
+        &changed,
+        Rule::I15,
+        &[UPDATE],
+        Some(Progressing),
+    );
+}
+
+#[test]
+fn i11b_a_nested_failure_is_the_parents_and_holds_back_no_update() {
+    let stuck = |change: fn(&mut Observed)| {
+        with(|seen| {
+            seen.phase = Some(Progressing);
+            let waits = Child {
+                standing: Standing::Failed,
+                because: Some("it waits for a, which has not succeeded".into()),
+                ..child("b", PendingDependencies)
+            };
+            seen.children = vec![child("a", Failed), waits];
+            change(seen);
+        })
+    };
+    let seen = stuck(|_| {});
+    check("nobody works", &seen, Rule::I16, &[], Some(Failed));
+    let message = decide(&seen).problem.unwrap().message;
+    assert!(
+        message.contains("b can't go on: it waits for a"),
+        "{message}"
+    );
+    let changed = stuck(|seen| {
+        seen.generation = 4;
+        begun(seen);
+    });
+    check(
+        "corrected",
+        &changed,
+        Rule::I15,
+        &[UPDATE],
+        Some(Progressing),
+    );
+    let outside = with(|seen| {
+        seen.phase = Some(Progressing);
+        seen.children[0].standing = Standing::Waiting;
+        seen.children[0].because = Some("it waits for Secret s".into());
+    });
+    let pending = Some(PendingDependencies);
+    check("it may come", &outside, Rule::I11b, &[], pending);
+    let works = stuck(|seen| seen.children.push(child("c", Progressing)));
+    check("one works", &works, Rule::I11, &[], Some(Progressing));
+}
+
+#[test]
+fn i5b_what_others_took_away_is_put_right() {
+    let lost = with(|seen| seen.lost = Some("the Execution shop".into()));
+    let pending = Some(PendingDependencies);
+    check("nested", &lost, Rule::I14, &[], pending);
+    let exports = with(|seen| seen.exports_lost = true);
+    check(
+        "exports",
+        &exports,
+        Rule::I5b,
+        &[Action::Export],
+        Some(Succeeded),
+    );
+    check("nothing", &succeeded(), Rule::I5, &[], None);
+}
+
+#[test]
+fn i16_what_failed_as_it_is_is_not_tried_again_until_asked() {
+    let failed = |change: fn(&mut Observed)| {
+        changed(|seen| {
+            seen.phase = Some(Failed);
+            seen.failed_as_it_is = true;
+            change(seen);
+        })
+    };
+    check("it rests", &failed(|_| {}), Rule::I16, &[], None);
+    let asked = failed(|seen| seen.operation = Some(Operation::Reconcile));
+    check("asked", &asked, Rule::I15, &[UPDATE], Some(Progressing));
+    let corrected = failed(|seen| seen.failed_as_it_is = false);
+    check(
+        "corrected",
+        &corrected,
+        Rule::I15,
+        &[UPDATE],
+        Some(Progressing),
+    );
 }

@@ -5,6 +5,7 @@ use landform_api::landscaper::{InstallationPhase, Operation};
 use super::tests::{check, child, with};
 use super::{Action, ChildKind, Importer, Observed, Parent, Present, decide};
 use crate::Rule;
+use crate::combined::Standing;
 
 use InstallationPhase::{Deleting, Failed, Progressing, Succeeded};
 
@@ -34,13 +35,20 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
             seen.importers = vec![Importer {
                 name: "web".into(),
                 never_deployed_and_going: false,
+                going_in_circle: false,
             }];
             change(seen);
         })
     };
-    let update = [Action::UpdateBeforeDeletion { force: true }];
+    let update = [
+        Action::UpdateBeforeDeletion { force: true },
+        Action::BeginForce,
+    ];
     check("first", &forced(|_| {}), Rule::I30, &update, Some(Deleting));
-    let going = forced(|seen| seen.children[0].marked = true);
+    let going = forced(|seen| {
+        seen.children[0].marked = true;
+        seen.force_begun = true;
+    });
     let delete = [Action::DeleteNested { force: true }];
     check("then", &going, Rule::I30, &delete, Some(Deleting));
     let gone = forced(|seen| seen.children.clear());
@@ -50,6 +58,7 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
         seen.importers = vec![Importer {
             name: "web".into(),
             never_deployed_and_going: false,
+            going_in_circle: false,
         }];
     });
     assert_eq!(decide(&not).rule, Some(Rule::I31), "without force");
@@ -61,6 +70,7 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
         seen.importers = vec![Importer {
             name: "web".into(),
             never_deployed_and_going: false,
+            going_in_circle: false,
         }];
     });
     check("needed", &needed, Rule::I31, &[], None);
@@ -72,6 +82,7 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
         seen.importers = vec![Importer {
             name: "web".into(),
             never_deployed_and_going: true,
+            going_in_circle: false,
         }];
     });
     check(
@@ -81,6 +92,21 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
         &[DELETE],
         Some(Deleting),
     );
+}
+
+#[test]
+fn i35_a_circle_of_those_that_go_has_no_order() {
+    let seen = |going_in_circle| {
+        marked(|seen| {
+            seen.importers = vec![Importer {
+                name: "web".into(),
+                never_deployed_and_going: false,
+                going_in_circle,
+            }];
+        })
+    };
+    assert_eq!(decide(&seen(true)).rule, Some(Rule::I35));
+    assert_eq!(decide(&seen(false)).rule, Some(Rule::I31));
 }
 
 #[test]
@@ -221,4 +247,73 @@ fn i35_nested_objects_are_deleted_once_and_waited_for() {
     )];
     check("asked for", &again, Rule::I35, &ask, Some(Failed));
     assert_eq!(decide(&again).afterwards, [Action::DropOperation]);
+}
+
+/// The child is marked, and its removal has failed.
+fn failed(seen: &mut Observed) {
+    seen.children = vec![child("shop", Failed)];
+    seen.children[0].marked = true;
+}
+
+fn shop() -> Vec<(ChildKind, String)> {
+    vec![(ChildKind::Execution, "shop".into())]
+}
+
+#[test]
+fn i35b_words_on_the_installation_reach_what_is_marked_already() {
+    let asked = |operation| {
+        let seen = marked(|seen| {
+            failed(seen);
+            seen.operation = Some(operation);
+        });
+        decide(&seen)
+    };
+    let again = asked(Operation::Reconcile);
+    assert_eq!(again.actions, [Action::Ask(Operation::Reconcile, shop())]);
+    assert_eq!(again.afterwards, [Action::DropOperation]);
+    let forced = asked(Operation::ForceReconcile);
+    let ask = Action::Ask(Operation::ForceReconcile, shop());
+    assert!(forced.actions.contains(&ask), "{forced:?}");
+    let bare = marked(|seen| {
+        failed(seen);
+        seen.bare = true;
+    });
+    assert_eq!(decide(&bare).actions, [Action::KeepOutside]);
+    let aware = marked(|seen| {
+        failed(seen);
+        seen.bare = true;
+        seen.children[0].bare = true;
+    });
+    assert_eq!(decide(&aware).actions, [], "it knows");
+}
+
+#[test]
+fn i35b_an_abort_stops_a_removal_that_goes_on() {
+    let seen = |change: fn(&mut Observed)| {
+        marked(|seen| {
+            seen.children = vec![child("shop", Deleting)];
+            seen.children[0].marked = true;
+            seen.operation = Some(Operation::Abort);
+            change(seen);
+        })
+    };
+    let stop = decide(&seen(|_| {}));
+    assert_eq!(stop.actions, [Action::Ask(Operation::Abort, shop())]);
+    assert_eq!(stop.afterwards, [Action::DropOperation]);
+    let stopped = decide(&seen(failed));
+    assert_eq!(stopped.actions, [], "nothing goes on");
+    assert_eq!(stopped.phase, Some(Failed));
+}
+
+#[test]
+fn i11b_a_deletion_waits_for_nothing_that_only_waits() {
+    for standing in [Standing::Waiting, Standing::Failed] {
+        let seen = marked(|seen| {
+            seen.children[0].standing = standing;
+            seen.children[0].because = Some("it waits for a Secret".into());
+        });
+        check("it waits", &seen, Rule::I35, &[DELETE], Some(Deleting));
+    }
+    let seen = marked(|seen| seen.children = vec![child("shop", Progressing)]);
+    check("it works", &seen, Rule::I33, &[], Some(Deleting));
 }

@@ -89,7 +89,7 @@ pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<Stri
             && item.target_generation != status.target_generation,
         timeout_ms: timeout_ms.unwrap_or(PROGRESSING_TIMEOUT_MS),
         deployer: if ours {
-            Deployer::Ours
+            Deployer::Ours(format!("the deployer {}", spec.kind))
         } else {
             Deployer::Elsewhere(elsewhere())
         },

@@ -25,10 +25,10 @@ mod parse;
 mod plan;
 mod readiness;
 mod removal;
-mod report;
+pub(crate) mod report;
 mod schedule;
 mod settled;
-mod target;
+pub(crate) mod target;
 #[cfg(test)]
 mod tests;
 mod wait;

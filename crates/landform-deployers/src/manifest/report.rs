@@ -41,7 +41,7 @@ pub(super) fn of_target(operation: &str, target: &str, error: &kube::Error) -> D
 }
 
 /// In a few words, for messages about something else.
-pub(super) fn in_short(object_is_secret: bool, error: &kube::Error) -> String {
+pub(crate) fn in_short(object_is_secret: bool, error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => answer(object_is_secret, status),
         _ => transport(error),

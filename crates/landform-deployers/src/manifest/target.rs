@@ -18,7 +18,7 @@ pub const KUBERNETES_CLUSTER: &str = "landscaper.gardener.cloud/kubernetes-clust
 /// The type of a Target that is Landform itself.
 pub const THIS_SERVER: &str = "landform.dev/this-server";
 /// The key of a kubeconfig in a Secret, unless the reference says another.
-const DEFAULT_KEY: &str = "kubeconfig";
+pub(crate) const DEFAULT_KEY: &str = "kubeconfig";
 /// Kubeconfigs are small.
 const BUDGET: Budget = Budget {
     depth: 20,
@@ -100,7 +100,8 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
         }),
         KUBERNETES_CLUSTER => {
             let kubeconfig = kubeconfig(job, target).await?;
-            let (client, namespace) = client(&target.name, &kubeconfig).await?;
+            let whose = format!("target {}", target.name);
+            let (client, namespace) = client(&whose, &kubeconfig).await?;
             Ok(Connection {
                 client,
                 here: false,
@@ -110,7 +111,7 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
         }
         _ => {
             let problem = format!("its type must be {KUBERNETES_CLUSTER} or {THIS_SERVER}");
-            Err(unusable(&target.name, &problem))
+            Err(unusable(&format!("target {}", target.name), &problem))
         }
     }
 }
@@ -124,36 +125,33 @@ async fn kubeconfig(job: &Job<'_>, target: &ResolvedTarget) -> Result<Value, Dep
     };
     let missing = "config.kubeconfig is missing: give the kubeconfig as text, or \
         secretRef with the name of a Secret in this namespace that holds it";
-    let value = found.ok_or_else(|| unusable(&target.name, missing))?;
+    let whose = format!("target {}", target.name);
+    let value = found.ok_or_else(|| unusable(&whose, missing))?;
     match value {
-        Value::String(text) => parse(&target.name, text),
+        Value::String(text) => parse(&whose, text),
         Value::Object(fields) if fields.contains_key("secretRef") => {
-            let text = from_secret(job, &target.name, &fields["secretRef"]).await?;
-            parse(&target.name, &text)
+            let text = from_secret(job, &whose, &fields["secretRef"]).await?;
+            parse(&whose, &text)
         }
         Value::Object(_) => Ok(value.clone()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            Err(unusable(&target.name, missing))
+            Err(unusable(&whose, missing))
         }
     }
 }
 
-async fn from_secret(
-    job: &Job<'_>,
-    target: &str,
-    reference: &Value,
-) -> Result<String, DeployError> {
+async fn from_secret(job: &Job<'_>, whose: &str, reference: &Value) -> Result<String, DeployError> {
     let (namespace, _) = job.name();
     let text = |field: &str| reference[field].as_str().filter(|text| !text.is_empty());
     let Some(name) = text("name") else {
         return Err(unusable(
-            target,
+            whose,
             "config.kubeconfig.secretRef.name is missing",
         ));
     };
     if text("namespace").is_some_and(|given| given != namespace) {
         let problem = "config.kubeconfig.secretRef may only name a Secret in the item's namespace";
-        return Err(unusable(target, problem));
+        return Err(unusable(whose, problem));
     }
     let key = text("key").unwrap_or(DEFAULT_KEY);
     job.require([Right::new("get", "", "secrets", namespace, name)])
@@ -162,13 +160,13 @@ async fn from_secret(
     let secret = job.or_cancelled(secrets.get_opt(name)).await?;
     let secret = secret.map_err(|error| {
         let message = format!(
-            "target {target}: Secret {namespace}/{name} can't be read: {}",
+            "{whose}: Secret {namespace}/{name} can't be read: {}",
             report::in_short(true, &error)
         );
         DeployError::transient("ReadTarget", "SecretNotRead", message)
     })?;
     let Some(secret) = secret else {
-        let message = format!("target {target}: Secret {namespace}/{name} doesn't exist");
+        let message = format!("{whose}: Secret {namespace}/{name} doesn't exist");
         return Err(DeployError::transient(
             "ReadTarget",
             "SecretNotFound",
@@ -179,36 +177,39 @@ async fn from_secret(
     let text = bytes.and_then(|bytes| String::from_utf8(bytes.0).ok());
     text.ok_or_else(|| {
         let problem = format!("Secret {namespace}/{name} has no text under the key {key}");
-        unusable(target, &problem)
+        unusable(whose, &problem)
     })
 }
 
 /// The parser's message could repeat a part of the text, so only its place is told.
-fn parse(target: &str, text: &str) -> Result<Value, DeployError> {
+pub(crate) fn parse(whose: &str, text: &str) -> Result<Value, DeployError> {
     landform_yaml::parse_one(text, &BUDGET)
-        .map_err(|_| unusable(target, "its kubeconfig is neither YAML nor JSON"))
+        .map_err(|_| unusable(whose, "its kubeconfig is neither YAML nor JSON"))
 }
 
 /// A client, and the namespace that the kubeconfig's context names.
-async fn client(target: &str, kubeconfig: &Value) -> Result<(Client, String), DeployError> {
-    check(target, kubeconfig)?;
+pub(crate) async fn client(
+    whose: &str,
+    kubeconfig: &Value,
+) -> Result<(Client, String), DeployError> {
+    check(whose, kubeconfig)?;
     let broken = "its kubeconfig can't be used: check current-context, the cluster's server and \
         certificate-authority-data, and the user's credentials";
     let kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig.clone())
-        .map_err(|_| unusable(target, "its kubeconfig has a field of the wrong type"))?;
+        .map_err(|_| unusable(whose, "its kubeconfig has a field of the wrong type"))?;
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let mut config = config.map_err(|_| unusable(target, broken))?;
+    let mut config = config.map_err(|_| unusable(whose, broken))?;
     // A request that is sent again after the run was cancelled would get past the fence.
     config.default_retry = false;
     config.proxy_url = None;
     let namespace = config.default_namespace.clone();
-    let client = Client::try_from(config).map_err(|_| unusable(target, broken))?;
+    let client = Client::try_from(config).map_err(|_| unusable(whose, broken))?;
     Ok((client, namespace))
 }
 
 /// Looks at the cluster and the user of the current context.
-fn check(target: &str, kubeconfig: &Value) -> Result<(), DeployError> {
+fn check(whose: &str, kubeconfig: &Value) -> Result<(), DeployError> {
     let named = |list: &str, name: Option<&str>, field: &str| -> Option<&Value> {
         let list = kubeconfig[list].as_array()?;
         let entry = list.iter().find(|entry| entry["name"].as_str() == name)?;
@@ -217,7 +218,7 @@ fn check(target: &str, kubeconfig: &Value) -> Result<(), DeployError> {
     let current = kubeconfig["current-context"].as_str();
     let Some(context) = named("contexts", current, "context") else {
         let problem = "its kubeconfig has no current-context that is among its contexts";
-        return Err(unusable(target, problem));
+        return Err(unusable(whose, problem));
     };
     let parts = [
         (
@@ -229,21 +230,21 @@ fn check(target: &str, kubeconfig: &Value) -> Result<(), DeployError> {
     for (part, value) in parts {
         let Some(Value::Object(fields)) = value else {
             let problem = format!("its kubeconfig has no such {part} as its current context names");
-            return Err(unusable(target, &problem));
+            return Err(unusable(whose, &problem));
         };
         for (field, instead) in REFUSED {
             if fields.get(field).is_some_and(|value| !value.is_null()) {
                 let problem =
                     format!("{part}.{field} in its kubeconfig is not followed: {instead}");
-                return Err(unusable(target, &problem));
+                return Err(unusable(whose, &problem));
             }
         }
     }
     Ok(())
 }
 
-fn unusable(target: &str, problem: &str) -> DeployError {
-    DeployError::configuration("UnusableTarget", format!("target {target}: {problem}"))
+fn unusable(whose: &str, problem: &str) -> DeployError {
+    DeployError::configuration("UnusableTarget", format!("{whose}: {problem}"))
 }
 
 #[cfg(test)]

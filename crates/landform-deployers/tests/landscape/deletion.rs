@@ -1,6 +1,9 @@
 //! Taking things down: in order, and from what was recorded.
 
-use kube::api::DeleteParams;
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, DeleteParams, ListParams};
+use kube::runtime::watcher;
 use serde_json::{Value, json};
 
 use crate::harness::{Landscape, OPERATION, contains, files, product, spec, text, wiring};
@@ -21,7 +24,10 @@ fn chain() -> [(&'static str, Value, Value); 3] {
 }
 
 async fn shop() -> Landscape {
-    let land = Landscape::new().await;
+    shop_in(Landscape::new().await).await
+}
+
+async fn shop_in(land: Landscape) -> Landscape {
     for (name, blueprint, rest) in chain() {
         land.install(name, blueprint, rest).await;
     }
@@ -73,6 +79,28 @@ async fn i31_siblings_go_in_the_order_of_their_imports() {
         assert!(land.names("DataObject").await.is_empty());
         assert!(land.names("Secret").await.is_empty());
     }
+}
+
+#[tokio::test]
+async fn i31b_the_order_holds_for_a_collection_and_for_a_namespace() {
+    let land = shop().await;
+    let all = ListParams::default();
+    let background = DeleteParams::background();
+    let api = land.api("Installation");
+    api.delete_collection(&background, &all).await.unwrap();
+    for name in NAMES {
+        land.gone("Installation", name).await;
+    }
+    assert_eq!(land.recorder.take(), ORDER, "by collection");
+
+    let land = shop_in(Landscape::in_namespace("team").await).await;
+    let place = json!({"type": "test.dev/place", "config": {}});
+    land.create("Target", "mine", json!({"spec": place})).await;
+    let namespaces: Api<Namespace> = Api::all(land.client.clone());
+    namespaces.delete("team", &background).await.unwrap();
+    let mut watch = std::pin::pin!(watcher::watch_object(namespaces, "team"));
+    while watch.next().await.unwrap().unwrap().is_some() {}
+    assert_eq!(land.recorder.take(), ORDER, "with the namespace");
 }
 
 #[tokio::test]

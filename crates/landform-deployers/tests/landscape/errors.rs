@@ -49,10 +49,11 @@ async fn i15_a_template_error_has_its_place() {
 async fn i15_spiff_a_missing_blueprint_and_a_missing_file_are_named() {
     let land = Landscape::new().await;
     let spiff = json!({"deployExecutions": [
-        {"name": "dynamic", "type": "Spiff", "template": "deployItems: (( [] ))"},
+        {"name": "dynamic", "type": "Spiff", "template": "deployItems: (( imports.none ))"},
     ]});
     land.install("spiff", spiff, json!({})).await;
-    land.fails("spiff", &["Spiff", "dynamic"]).await;
+    let pieces = ["dynamic", "deployItems: `imports.none` is not found"];
+    land.fails("spiff", &pieces).await;
     let cases = [
         ("none", json!({}), "spec.blueprint is empty"),
         ("path", json!({"path": "shop"}), "--blueprints"),

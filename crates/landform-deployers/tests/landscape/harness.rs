@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -45,11 +46,29 @@ impl Landscape {
     }
 
     pub(crate) async fn with(items: DeployItems, recorder: Recorder) -> Self {
+        Self::place(items, recorder, "default").await
+    }
+
+    /// In a namespace that can be deleted.
+    pub(crate) async fn in_namespace(namespace: &str) -> Self {
+        let recorder = Recorder::default();
+        let items = DeployItems::new().with(Mock).with(recorder.clone());
+        Self::place(items, recorder, namespace).await
+    }
+
+    async fn place(items: DeployItems, recorder: Recorder, namespace: &str) -> Self {
         let server = ApiServer::start(Arc::new(MemoryStore::new()), Config::default());
         let server = server.await.unwrap();
         tokio::spawn(server.clone().keep_house());
         let service = LocalService::new(server.clone(), Identity::internal());
-        let client = Client::new(service, "default");
+        let client = Client::new(service, namespace);
+        if namespace != "default" {
+            let made = json!({"metadata": {"name": namespace}});
+            let made = serde_json::from_value(made).unwrap();
+            let namespaces: Api<Namespace> = Api::all(client.clone());
+            let created = namespaces.create(&PostParams::default(), &made).await;
+            created.unwrap();
+        }
         for definition in definition::definitions() {
             definitions::install(&client, &definition).await.unwrap();
         }

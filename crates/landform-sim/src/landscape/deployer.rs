@@ -92,11 +92,15 @@ impl Deployer for Numbers {
             if job.is_cancelled() {
                 return Err(DeployError::cancelled());
             }
-            self.target.put(&self.writer(job), sum);
+            let first = self.target.put(&self.writer(job), sum);
             match configuration.fate.as_str() {
                 "fails" => Err(DeployError::configuration(
                     "ToldToFail",
                     "it was told to fail",
+                )),
+                "fails once" if first => Err(DeployError::configuration(
+                    "ToldToFail",
+                    "it was told to fail once",
                 )),
                 "hangs" => {
                     job.or_cancelled(std::future::pending::<()>()).await?;
@@ -117,6 +121,11 @@ impl Deployer for Numbers {
             job.or_cancelled(tokio::time::sleep(WORK)).await?;
             if job.is_cancelled() {
                 return Err(DeployError::cancelled());
+            }
+            let configuration = job.spec.config.clone().unwrap_or_default();
+            if configuration["fate"] == "stays" {
+                let message = "it was told to stay";
+                return Err(DeployError::configuration("ToldToStay", message));
             }
             self.target.remove(&self.writer(job));
             Ok(())

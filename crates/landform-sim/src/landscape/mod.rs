@@ -24,7 +24,7 @@ pub(crate) use state::landscape_state;
 
 pub use plan::Plan;
 pub use run::run;
-pub use wanted::{Installation, Item};
+pub use wanted::{Fate, Installation, Item};
 pub use world::LandscapeWorld;
 
 /// A disk on which the kinds of landscapes are known.

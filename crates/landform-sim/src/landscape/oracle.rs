@@ -4,6 +4,9 @@
 //! - E10: an item is not deleted while one remains that depends on it.
 //! - I14: an installation is not updated while one that it imports from has not succeeded, unless by force.
 //! - I17: an installation succeeds only when everything nested in it has.
+//! - I10b: what counts as succeeded has deployed the present values. An installation is *settled* when it has succeeded,
+//!   its items have the values that its imports have now, and so have all nested in it and all that it imports from.
+//! - No flapping: between two changes by people, nothing leaves a final phase twice.
 //!
 //! A run sees what was there when it began, or later. So what a rule asks for must have been so at some
 //! moment since the run began; only then nobody could have known better.
@@ -12,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use landform_api::landscaper::keys;
+use landform_api::landscaper::{keys, names};
 use landform_store::{Event, EventKind, Revision, Store as _};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -33,8 +36,13 @@ pub(super) struct Oracle {
 struct Inner {
     read: u64,
     objects: BTreeMap<String, Value>,
-    /// The last revision at which an object was ready, if it isn't now.
-    ready_until: BTreeMap<String, u64>,
+    /// The installations and executions that are settled, and until which revision others were.
+    settled: BTreeSet<String>,
+    settled_until: BTreeMap<String, u64>,
+    /// How often objects have left a final phase since people last changed something.
+    left: BTreeMap<String, u64>,
+    /// How often people have changed something since all was at rest.
+    wishes: u64,
     /// The last revision at which an installation was forced, if it isn't now.
     forced_until: BTreeMap<String, u64>,
     /// When runs of installations began, by name.
@@ -79,10 +87,17 @@ impl Oracle {
         inner.broken.clone().map_or(Ok(()), Err)
     }
 
+    /// People change something.
+    pub(super) fn wish(&self) {
+        self.inner.lock().wish();
+    }
+
     /// What must hold when nothing happens any more.
     pub(super) fn judge_at_rest(&self) -> Result<(), String> {
         self.check()?;
-        self.inner.lock().at_rest()
+        let mut inner = self.inner.lock();
+        (inner.wishes, inner.left) = (0, BTreeMap::new());
+        inner.at_rest()
     }
 }
 
@@ -149,12 +164,10 @@ impl Inner {
         }
         let kind = object["kind"].as_str().unwrap_or_default();
         let gone = event.kind == EventKind::Deleted;
-        if before.as_ref().is_some_and(is_ready) && (gone || !is_ready(&object)) {
-            self.ready_until.insert(key.clone(), at);
-        }
         if before.as_ref().is_some_and(is_forced) && (gone || !is_forced(&object)) {
-            self.forced_until.insert(key, at);
+            self.forced_until.insert(key.clone(), at);
         }
+        let flapping = self.flapping(&key, before.as_ref(), &object, prompt);
         let problem = match kind {
             "DeployItem" => self.item(&object, gone),
             "Execution" | "Installation" if !gone => {
@@ -162,9 +175,125 @@ impl Inner {
             }
             _ => None,
         };
-        if let Some(problem) = problem {
+        if let Some(problem) = problem.or(flapping) {
             self.break_rule(format!("at {at}: {problem}"));
         }
+        self.settle(at);
+    }
+
+    /// People change something: what was final may not be so any more.
+    fn wish(&mut self) {
+        self.wishes += 1;
+    }
+
+    fn flapping(
+        &mut self,
+        key: &str,
+        before: Option<&Value>,
+        object: &Value,
+        prompt: bool,
+    ) -> Option<String> {
+        let is_final = |object: &Value| {
+            let phase = object["status"]["phase"].as_str();
+            matches!(phase, Some("Succeeded" | "Failed" | "Aborted"))
+        };
+        let landscape = ["Installation", "Execution"].contains(&object["kind"].as_str()?);
+        let left = before.is_some_and(is_final) && !is_final(object);
+        if !landscape || !left || is_marked(object) {
+            return None;
+        }
+        let left = self.left.entry(key.to_owned()).or_default();
+        *left += 1;
+        let often = *left > self.wishes.max(1);
+        (often && prompt).then(|| {
+            let (left, wishes) = (*left, self.wishes);
+            format!("{key} left a final phase {left} times, and people changed {wishes} things")
+        })
+    }
+
+    /// Finds out who is settled now, and notes until when others were.
+    fn settle(&mut self, at: u64) {
+        let mut now = BTreeSet::new();
+        let installations: Vec<_> = self.of("Installation").collect();
+        let executions: Vec<_> = self.of("Execution").collect();
+        for execution in executions {
+            if is_ready(execution) {
+                now.insert(key_of(execution));
+            }
+        }
+        // From those that nothing is nested in and that import from nobody, to all others.
+        let mut left: Vec<&Value> = installations;
+        loop {
+            let (found, rest): (Vec<_>, Vec<_>) = left
+                .iter()
+                .partition(|installation| self.is_settled(installation, &now));
+            if found.is_empty() {
+                break;
+            }
+            now.extend(found.into_iter().map(key_of));
+            left = rest;
+        }
+        for key in self.settled.difference(&now) {
+            self.settled_until.insert(key.clone(), at);
+        }
+        self.settled = now;
+    }
+
+    fn is_settled(&self, installation: &Value, settled: &BTreeSet<String>) -> bool {
+        let mut children = self.children(installation).into_iter();
+        let mut exporters = self.exporters(installation).into_iter();
+        is_ready(installation)
+            && children.all(|child| settled.contains(&key_of(child)))
+            && exporters.all(|exporter| settled.contains(&key_of(exporter)))
+            && self.has_present_values(installation)
+    }
+
+    /// Whether the items of an installation have the values of its imports, as these are now.
+    fn has_present_values(&self, installation: &Value) -> bool {
+        let parent = installation["metadata"]["labels"][keys::ENCOMPASSED_BY].as_str();
+        let scope = parent.map(names::installation_context);
+        let value = |name: &str| {
+            let object = names::data_name(scope.as_deref(), name);
+            let mut all = self.of("DataObject");
+            all.find(|found| name_of(found) == object)
+                .map_or(Value::Null, |found| found["data"].clone())
+        };
+        let own = name_of(installation);
+        let items = self
+            .of("DeployItem")
+            .filter(|item| item["metadata"]["labels"][keys::MANAGED_BY] == *own);
+        let mut takes = items.flat_map(|item| {
+            let takes = item["spec"]["config"]["takes"].as_object();
+            takes.into_iter().flatten()
+        });
+        takes.all(|(name, taken)| *taken == value(name))
+    }
+
+    /// The siblings from which an installation imports.
+    fn exporters(&self, installation: &Value) -> Vec<&Value> {
+        let imports = data(installation, "imports");
+        let parent = |object: &Value| object["metadata"]["labels"][keys::ENCOMPASSED_BY].clone();
+        let scope = parent(installation);
+        let scope = scope.as_str().map(names::installation_context);
+        let siblings = self.of("Installation").filter(|other| {
+            uid_of(other) != uid_of(installation) && parent(other) == parent(installation)
+        });
+        // Of several that export a name, only the one that has it counts.
+        let taken_by_another = |other: &Value, name: &str| {
+            let object = names::data_name(scope.as_deref(), name);
+            let mut all = self.of("DataObject");
+            let found = all.find(|found| name_of(found) == object);
+            found.is_some_and(|found| !is_owned_by(found, uid_of(other)))
+        };
+        let exporters = siblings.filter(|other| {
+            let mut shared = data(other, "exports")
+                .intersection(&imports)
+                .copied()
+                .collect::<Vec<_>>()
+                .into_iter();
+            shared.any(|name| !taken_by_another(other, name))
+        });
+        exporters.collect()
     }
 
     fn item(&self, item: &Value, gone: bool) -> Option<String> {
@@ -232,10 +361,10 @@ impl Inner {
             let children = self.children(object);
             let lagging = children
                 .into_iter()
-                .find(|child| !self.was_ready(child, name_of(object), at));
+                .find(|child| !self.was_settled(child, name_of(object), at));
             return lagging.map(|child| {
                 format!(
-                    "I17: {} succeeds while {} {} has not",
+                    "I17, I10b: {} succeeds while {} {} has not with its present imports",
                     name_of(object),
                     child["kind"],
                     name_of(child)
@@ -271,16 +400,10 @@ impl Inner {
         if forced || is_marked(installation) {
             return None;
         }
-        let imports = data(installation, "imports");
-        let parent = |object: &Value| object["metadata"]["labels"][keys::ENCOMPASSED_BY].clone();
-        let mut exporters = self.of("Installation").filter(|other| {
-            uid_of(other) != uid_of(installation)
-                && parent(other) == parent(installation)
-                && !data(other, "exports").is_disjoint(&imports)
-        });
-        let lagging = exporters.find(|exporter| !self.was_ready(exporter, name, at))?;
+        let mut exporters = self.exporters(installation).into_iter();
+        let lagging = exporters.find(|exporter| !self.was_settled(exporter, name, at))?;
         Some(format!(
-            "I14: {name} is updated while {} has not succeeded",
+            "I14, I10b: {name} is updated while {} has not succeeded with its present imports",
             name_of(lagging)
         ))
     }
@@ -291,11 +414,12 @@ impl Inner {
         last.copied().unwrap_or(0)
     }
 
-    /// Whether something was ready at some moment since a run began.
-    fn was_ready(&self, object: &Value, run_of: &str, at: u64) -> bool {
+    /// Whether something was settled at some moment since a run began.
+    fn was_settled(&self, object: &Value, run_of: &str, at: u64) -> bool {
         let since = self.began(run_of, at);
-        let until = self.ready_until.get(&key_of(object));
-        is_ready(object) || until.is_some_and(|until| *until > since)
+        let key = key_of(object);
+        let until = self.settled_until.get(&key);
+        self.settled.contains(&key) || until.is_some_and(|until| *until > since)
     }
 
     fn children(&self, installation: &Value) -> Vec<&Value> {

@@ -215,7 +215,9 @@ impl Planner {
                     item.fate = match (item.fate, self.chance.below(4)) {
                         (Fate::Succeeds, 0) => Fate::Hangs,
                         (Fate::Succeeds, _) => Fate::Fails,
-                        (Fate::Fails | Fate::Hangs, _) => Fate::Succeeds,
+                        (Fate::Fails | Fate::Hangs | Fate::FailsOnce | Fate::Stays, _) => {
+                            Fate::Succeeds
+                        }
                     };
                     self.hurt.push(name);
                     self.want(wanted);

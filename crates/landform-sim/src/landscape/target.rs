@@ -102,10 +102,10 @@ fn path(disk: &Disk, name: &str) -> String {
 }
 
 impl Target {
-    /// Makes or changes what belongs to an item. A process that is dead can't.
-    pub(super) fn put(&self, writer: &Writer<'_>, number: u64) {
+    /// Makes or changes what belongs to an item, and says whether it was made. A process that is dead can't.
+    pub(super) fn put(&self, writer: &Writer<'_>, number: u64) -> bool {
         if writer.life.is_over() {
-            return;
+            return false;
         }
         let problem = match writer.stored() {
             None => Some("it is gone".to_owned()),
@@ -126,7 +126,7 @@ impl Target {
             item: writer.label(keys::ITEM_NAME).to_owned(),
             object: writer.name().to_owned(),
         };
-        inner.things.insert(writer.place(), thing);
+        inner.things.insert(writer.place(), thing).is_none()
     }
 
     /// Takes away what belongs to an item.

@@ -59,6 +59,10 @@ pub enum Fate {
     Fails,
     /// It doesn't, until it is told to stop or its time is over.
     Hangs,
+    /// Badly the first time, and well from then on.
+    FailsOnce,
+    /// Well, but it can't be removed.
+    Stays,
 }
 
 impl Installation {
@@ -229,6 +233,20 @@ impl Item {
         self
     }
 
+    /// It fails the first time.
+    #[must_use]
+    pub fn fails_once(mut self) -> Self {
+        self.fate = Fate::FailsOnce;
+        self
+    }
+
+    /// It can't be removed.
+    #[must_use]
+    pub fn stays(mut self) -> Self {
+        self.fate = Fate::Stays;
+        self
+    }
+
     /// It never ends.
     #[must_use]
     pub fn hangs(mut self) -> Self {
@@ -241,6 +259,8 @@ impl Item {
             Fate::Succeeds => "succeeds",
             Fate::Fails => "fails",
             Fate::Hangs => "hangs",
+            Fate::FailsOnce => "fails once",
+            Fate::Stays => "stays",
         };
         let takes = self.takes.iter();
         let takes: Vec<_> = takes

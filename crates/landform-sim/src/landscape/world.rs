@@ -142,6 +142,12 @@ impl World for LandscapeWorld {
         *self.running.lock() = None;
     }
 
+    fn wished(&self) {
+        if let Some(oracle) = &*self.oracle.lock() {
+            oracle.wish();
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         self.target.check()?;
         let oracle = self.oracle.lock();

@@ -1,5 +1,6 @@
 //! The behaviour of landform-yaml: tables of what texts mean, and properties over any text.
 
+mod allowed;
 mod documents;
 mod meaning;
 mod placed;

@@ -42,3 +42,18 @@ fn no_document_is_null_and_two_are_refused() {
     let error = parse_placed("a: 1\n---\nb: 2\n", &Budget::FILE).unwrap_err();
     assert_eq!(error.line, 3);
 }
+
+/// A long key stands in the pointers of all below it: there are not more of them than fit.
+#[test]
+fn pointers_take_no_more_memory_than_a_text_may() {
+    let key = "k".repeat(1 << 20);
+    let text = format!(
+        "before: 1\n? {key}\n: [{}]\nlast: 1\n",
+        "1,".repeat(100_000)
+    );
+    let placed = parse_placed(&text, &Budget::FILE).unwrap();
+    let bytes: usize = placed.places.keys().map(String::len).sum();
+    assert!(bytes < 64 << 20, "{bytes}");
+    assert_eq!(placed.places.get("/before"), Some(&(1, 9)));
+    assert_eq!(placed.value["last"], 1);
+}

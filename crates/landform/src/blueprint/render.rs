@@ -46,6 +46,7 @@ pub(super) fn run(args: &RenderArgs) -> Result<ExitCode, AnyError> {
         blueprint: Value::Null,
         installation: json!({"name": "example", "namespace": "default"}),
         now: Some(now),
+        ..Input::default()
     };
     match render(&blueprint, input, values.as_ref()) {
         Ok((result, problems)) => {

@@ -10,7 +10,7 @@ use landform_deployers::command::CommandDeployer;
 use landform_deployers::manifest::ManifestDeployer;
 use landform_deployers::mock::Mock;
 use landform_deployers::process::{ApiAddress, ProcessDeployer};
-use landform_deployers::{DeployItems, Deployer, Limited};
+use landform_deployers::{DeployItems, Deployer, Limited, TargetSyncs};
 use landform_engine::{Builder, Engine, definitions, hooks};
 use landform_operators::Operators;
 use landform_project::Projects;
@@ -146,6 +146,7 @@ impl ControllerArgs {
 pub(crate) async fn install_kinds(client: &Client) -> Result<(), AnyError> {
     hooks::install(client).await?;
     let definitions = landscaper::definition::definitions().into_iter();
+    let definitions = definitions.chain(landscaper::definition::further_definitions());
     let definitions = definitions.chain(catalog::definition::definitions());
     for definition in definitions.chain(project::definition::definitions()) {
         definitions::install(client, &definition).await?;
@@ -186,6 +187,7 @@ pub(crate) fn start(
         .reconciler(installations)
         .reconciler(executions)
         .reconciler(items)
+        .reconciler(TargetSyncs::default())
         .reconciler(projects.reconciler());
     let operators = Operators::default();
     let engine = operators.register(builder, args.catalogs).start()?;

@@ -165,6 +165,7 @@ impl<'a> Act<'a> {
             Action::Update(names) => self.update(&names).await,
             Action::Delete(objects) => self.delete(&objects).await,
             Action::Ask(operation, objects) => self.ask(operation, &objects).await,
+            Action::KeepOutside(objects) => self.keep_outside(&objects).await,
             Action::CollectExports => {
                 self.status.export_ref = export::collect(&self.world).await?;
                 let wanted = &self.world.execution.spec.deploy_items;
@@ -295,6 +296,15 @@ impl<'a> Act<'a> {
                 .objects
                 .delete("DeployItem", &item.metadata)
                 .await?;
+        }
+        Ok(())
+    }
+
+    async fn keep_outside(&self, objects: &[String]) -> Result<(), Failure> {
+        let bare = [(keys::DELETE_WITHOUT_UNINSTALL, keys::TRUE)];
+        for item in objects.iter().filter_map(|object| self.item(object)) {
+            let written = self.world.objects.annotate("DeployItem", item, &bare);
+            written.await?;
         }
         Ok(())
     }

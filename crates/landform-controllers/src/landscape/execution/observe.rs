@@ -121,6 +121,7 @@ pub(super) fn observed(metadata: &ObjectMeta, execution: &Execution, items: Vec<
         held: finalizers.iter().any(|name| name == keys::FINALIZER),
         operation: annotation(keys::OPERATION).and_then(Operation::parse),
         ignore: annotation(keys::IGNORE) == Some(keys::TRUE),
+        bare: annotation(keys::DELETE_WITHOUT_UNINSTALL) == Some(keys::TRUE),
         aborted: aborted && status.observed_generation == Some(generation),
         owner_holds: None,
         wanted: wanted.collect(),

@@ -16,6 +16,8 @@ use crate::landscape::report::{Trouble, set_condition, set_error};
 
 /// Missing rights are asked for again after this time.
 const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
+/// A dependency whose imports have changed is looked at again after this time.
+const OUTDATED_LOOK_MS: u64 = 2_000;
 
 /// One run of one installation.
 pub(super) struct Act<'a> {
@@ -97,10 +99,12 @@ impl<'a> Act<'a> {
             match self.act(world, action).await {
                 Ok(()) => {}
                 Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self.stop(&Trouble::refused("Reconcile", message)).await;
+                    return self
+                        .stop(world, &Trouble::refused("Reconcile", message))
+                        .await;
                 }
                 Err(Stop::Failure(failure)) => return Err(failure),
-                Err(Stop::Trouble(trouble)) => return self.stop(&trouble).await,
+                Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => {
                     self.status.phase = Some(InstallationPhase::Progressing);
                     self.context.write_status(&self.status).await?;
@@ -108,25 +112,31 @@ impl<'a> Act<'a> {
                 }
             }
         }
-        self.tell(&decision);
+        self.tell(world, &decision);
         let waiting = self.wait_on(world, &decision);
         self.context.write_status(&self.status).await?;
         for action in &decision.afterwards {
             match self.act(world, action).await {
                 Ok(()) => {}
                 Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self.stop(&Trouble::refused("Reconcile", message)).await;
+                    return self
+                        .stop(world, &Trouble::refused("Reconcile", message))
+                        .await;
                 }
                 Err(Stop::Failure(failure)) => return Err(failure),
-                Err(Stop::Trouble(trouble)) => return self.stop(&trouble).await,
+                Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
             }
         }
         Ok(End::Settled(match waiting {
             // A right that is granted tells nobody.
             Some(_) if world.lacks_rights => Outcome::Recheck(RIGHTS_RECHECK),
-            Some(on) => Outcome::Wait(on),
             None => Outcome::Done,
+            // A dependency whose import changes back writes nothing that would bring a run of this one.
+            Some(on) if waits_for_outdated(world) => {
+                Outcome::WaitUntil(on, self.context.now_ms() + OUTDATED_LOOK_MS)
+            }
+            Some(on) => Outcome::Wait(on),
         }))
     }
 
@@ -151,10 +161,10 @@ impl<'a> Act<'a> {
 
     /// Something is wrong that was found while acting. What is fatal fails the installation at once;
     /// anything else is tried again.
-    async fn stop(&mut self, trouble: &Trouble) -> Result<End, Failure> {
+    async fn stop(&mut self, world: &World, trouble: &Trouble) -> Result<End, Failure> {
         self.note(trouble);
         if trouble.is_fatal() {
-            self.end_as(InstallationPhase::Failed);
+            self.end_as(world, InstallationPhase::Failed);
         }
         self.status.waiting_on.clear();
         self.context.write_status(&self.status).await?;
@@ -165,9 +175,10 @@ impl<'a> Act<'a> {
         }
     }
 
-    fn end_as(&mut self, phase: InstallationPhase) {
+    fn end_as(&mut self, world: &World, phase: InstallationPhase) {
         self.status.phase = Some(phase);
         self.status.ended_generation = self.metadata.generation;
+        self.status.ended_imports = world.digest_of_imports();
     }
 
     fn note(&mut self, trouble: &Trouble) {
@@ -191,10 +202,10 @@ impl<'a> Act<'a> {
         }
     }
 
-    fn tell(&mut self, decision: &Decision) {
+    fn tell(&mut self, world: &World, decision: &Decision) {
         if let Some(phase) = decision.phase {
             match phase {
-                InstallationPhase::Failed | InstallationPhase::Aborted => self.end_as(phase),
+                InstallationPhase::Failed | InstallationPhase::Aborted => self.end_as(world, phase),
                 InstallationPhase::Init
                 | InstallationPhase::PendingDependencies
                 | InstallationPhase::Progressing
@@ -202,6 +213,7 @@ impl<'a> Act<'a> {
                 | InstallationPhase::Succeeded => {
                     self.status.phase = Some(phase);
                     self.status.ended_generation = None;
+                    self.status.ended_imports.clear();
                 }
             }
             if phase == InstallationPhase::Aborted {
@@ -279,6 +291,7 @@ impl<'a> Act<'a> {
                 Err(stop) => Err(stop),
             },
             Action::DeleteNested { force } => self.delete_nested(world, *force).await,
+            Action::KeepOutside => self.keep_outside(world).await,
             Action::Ask(operation, children) => self.ask(world, *operation, children).await,
             Action::Export => {
                 let end = export::Export {
@@ -345,6 +358,16 @@ impl<'a> Act<'a> {
         Ok(())
     }
 
+    async fn keep_outside(&self, world: &World) -> Result<(), Stop> {
+        let bare = [(keys::DELETE_WITHOUT_UNINSTALL, keys::TRUE)];
+        for (kind, child) in &world.children {
+            if child.metadata.deletion_timestamp.is_some() {
+                world.objects.annotate(word(*kind), child, &bare).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn ask(
         &self,
         world: &World,
@@ -392,6 +415,14 @@ impl<'a> Act<'a> {
         }
         Ok(())
     }
+}
+
+fn waits_for_outdated(world: &World) -> bool {
+    let observed = world.observed();
+    let dependencies = &observed.dependencies;
+    let is_well = |phase| phase == Some(InstallationPhase::Succeeded);
+    let mut outdated = dependencies.iter().filter(|found| !found.current);
+    outdated.any(|found| is_well(found.phase))
 }
 
 fn trouble_of(problem: &Problem) -> Trouble {

@@ -1,11 +1,13 @@
 //! The exports of an installation (I17): rendered from what nested objects export, checked, and written where
 //! siblings and the parent find them.
 
+use std::collections::BTreeMap;
+
 use landform_api::landscaper::execution::Execution;
 use landform_api::landscaper::installation::InstallationStatus;
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ConditionStatus, names};
-use landform_blueprint::{ExportValues, MappingKind, map_data};
+use landform_blueprint::{Blueprint, ExportValues, MappingKind, ValueKind, map_data};
 use landform_decide::installation::ChildKind;
 use landform_engine::{Context, write_time};
 use serde_json::{Value, json};
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 use super::act::Stop;
 use super::observe::World;
 use super::update::{self, Given, Ready, delete_given, invalid, write_given};
+use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts;
@@ -68,7 +71,7 @@ impl Export<'_> {
                 source_type: "export",
                 content: &wanted.value,
             };
-            write_given(self.world, &given).await?;
+            write_given(self.world, &given, &[]).await?;
         }
         let gone = before
             .iter()
@@ -101,10 +104,15 @@ impl Export<'_> {
                     .target_list
                     .iter()
                     .map(|target| &target.config_generation);
+                let map = import
+                    .target_map
+                    .iter()
+                    .map(|(key, target)| (key, &target.config_generation));
                 json!([
                     import.name,
                     import.config_generation,
-                    list.collect::<Vec<_>>()
+                    list.collect::<Vec<_>>(),
+                    map.collect::<Vec<_>>()
                 ])
             })
             .collect();
@@ -124,13 +132,16 @@ impl Export<'_> {
         if spec.exports.data.is_empty() && spec.exports.targets.is_empty() {
             return Ok(Vec::new());
         }
-        let Ready { blueprint, input } =
-            update::prepare(self.context, self.blueprints, self.world)?;
-        let values = self.values().await?;
+        let Ready {
+            blueprint, input, ..
+        } = update::prepare(self.context, self.blueprints, self.world)?;
+        let mut values = self.values().await?;
+        add_imports(&mut values, &blueprint, &input.imports);
         let rendered = blueprint
             .render_exports(&input, &values)
             .map_err(|error| invalid("CreateExports", "ExportExecutionFailed", &error))?;
         status.template_state.extend(rendered.state);
+        warnings::of_exports(self.context, status, &rendered.warnings);
         let exports = rendered.value;
         let problems = blueprint.check_exports(&exports);
         if !problems.is_empty() {
@@ -207,5 +218,21 @@ impl Export<'_> {
     async fn data(&self, kind: &str, name: &str, field: &str) -> Result<Option<Value>, Stop> {
         let found = self.world.objects.get(kind, name).await?;
         Ok(found.map(|found| found.data[field].clone()))
+    }
+}
+
+/// What is imported is in the context of the installation too, beside what nested installations export there.
+fn add_imports(
+    values: &mut ExportValues,
+    blueprint: &Blueprint,
+    imports: &BTreeMap<String, Value>,
+) {
+    for (key, value) in imports {
+        let all = match blueprint.import(key).map(|import| &import.kind) {
+            Some(ValueKind::Target { .. }) => &mut values.targets,
+            Some(ValueKind::TargetList { .. } | ValueKind::TargetMap { .. }) => continue,
+            Some(ValueKind::Data { .. }) | None => &mut values.data_objects,
+        };
+        all.entry(key.clone()).or_insert_with(|| value.clone());
     }
 }

@@ -1,6 +1,6 @@
 //! What an installation imports: which objects, whether they are there, and what is in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
@@ -9,16 +9,17 @@ use landform_api::landscaper::installation::{
     DataImport, ImportStatus, InstallationImports, InstallationSpec, InstallationStatus,
     KeyReference, ObjectReference, TargetImport, TargetStatus,
 };
-use landform_api::landscaper::names;
 use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{self, InstallationPhase, names};
 use landform_decide::installation::{Import, Present};
 use landform_engine::{Actor, Context, Failure, Ref};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
-use crate::landscape::facts::{self, Given, GivenKind, parent_of};
+use crate::landscape::facts::{self, Facts, Given, GivenKind, parent_of};
 use crate::landscape::index::Index;
-use crate::landscape::objects::owning_installation;
+use crate::landscape::objects::{Objects, owning_installation};
 
 /// The objects that an installation imports from.
 pub(super) fn references(object: &DynamicObject, index: &Index) -> Vec<Ref> {
@@ -26,9 +27,12 @@ pub(super) fn references(object: &DynamicObject, index: &Index) -> Vec<Ref> {
     let namespace = object.namespace().unwrap_or_default();
     let parent = parent_of(object);
     let places = places(&spec.imports, &namespace, parent.as_deref(), index);
+    let named = named_context(spec.context.as_deref());
+    let named = named.map(|name| (landscaper::kind("Context"), name.to_owned()));
     let mut refs: Vec<_> = places
         .iter()
         .flat_map(|(_, place)| place.objects())
+        .chain(named)
         .map(|(kind, name)| Ref {
             kind,
             namespace: Some(namespace.clone()),
@@ -38,6 +42,11 @@ pub(super) fn references(object: &DynamicObject, index: &Index) -> Vec<Ref> {
     refs.sort();
     refs.dedup();
     refs
+}
+
+/// The Context that an installation needs by name; the one that is called `default` is made for it.
+fn named_context(context: Option<&str>) -> Option<&str> {
+    context.filter(|name| !name.is_empty() && *name != names::DEFAULT_CONTEXT)
 }
 
 /// Where one import comes from.
@@ -54,6 +63,8 @@ enum Place {
     },
     /// The targets' names, as written and in the API; none when nobody imports such a list.
     Targets(Option<Vec<(String, String)>>),
+    /// The targets' names by their keys, as written and in the API; none when the parent has imported no such map.
+    TargetMap(Option<BTreeMap<String, (String, String)>>),
     /// The import says nothing.
     Nowhere,
 }
@@ -70,6 +81,11 @@ impl Place {
                 .iter()
                 .flatten()
                 .map(|(_, object)| (GivenKind::Target.kind(), object.clone()))
+                .collect(),
+            Self::TargetMap(targets) => targets
+                .iter()
+                .flatten()
+                .map(|(_, (_, object))| (GivenKind::Target.kind(), object.clone()))
                 .collect(),
             Self::Nowhere => Vec::new(),
         }
@@ -108,6 +124,22 @@ fn places(
                 let names = names.into_iter();
                 names.map(|name| (name.clone(), name)).collect()
             }))
+        } else if let Some(targets) = &import.target_map {
+            let named = targets.iter();
+            let named = named.map(|(id, key)| (id.clone(), (key.clone(), object(key))));
+            Place::TargetMap(Some(named.collect()))
+        } else if !import.target_map_ref.is_empty() {
+            let map = &import.target_map_ref;
+            let keys = parent.and_then(|parent| index.target_map(namespace, parent, map));
+            Place::TargetMap(keys.map(|keys| {
+                // The parent writes each of them where what is nested in it finds it.
+                let elements = keys.into_iter().map(|id| {
+                    let key = names::element_key(map, &id);
+                    let object = object(&key);
+                    (id, (key, object))
+                });
+                elements.collect()
+            }))
         } else if import.target.is_empty() {
             Place::Nowhere
         } else {
@@ -141,6 +173,26 @@ pub(super) struct Importer<'a> {
     pub(super) recorded: &'a InstallationStatus,
     /// What of the objects that it names may not be read for it (C6), and why.
     pub(super) denied: BTreeMap<(String, String), String>,
+    /// What siblings export, read now: the run may have read it before they exported anew, and the index says that they
+    /// have.
+    pub(super) fresh: BTreeMap<Given, Option<DynamicObject>>,
+}
+
+/// Reads what siblings export of an installation's imports.
+pub(super) async fn fresh(
+    objects: &Objects,
+    index: &Index,
+    facts: &Facts,
+) -> Result<BTreeMap<Given, Option<DynamicObject>>, Failure> {
+    let mut fresh = BTreeMap::new();
+    for given in &facts.imports {
+        let exporter = index.exporter(objects.namespace(), &facts.name, given);
+        if exporter.is_some() {
+            let found = objects.get(given.kind.word(), &given.name).await?;
+            fresh.insert(given.clone(), found);
+        }
+    }
+    Ok(fresh)
 }
 
 /// Which of the objects that an installation refers to may not be read for it (C6), and why. What an installation exports, or
@@ -179,6 +231,74 @@ impl Importer<'_> {
             .collect()
     }
 
+    fn given_object(&self, kind: GivenKind, name: &str) -> Option<&DynamicObject> {
+        let given = Given {
+            kind,
+            name: name.to_owned(),
+        };
+        match self.fresh.get(&given) {
+            Some(found) => found.as_ref(),
+            None => self.readable(kind.word(), name),
+        }
+    }
+
+    /// Lets optional imports be absent whose object doesn't exist, and which no sibling exports. When the object
+    /// appears, that is a change like any other.
+    pub(super) fn leave_out_optional(
+        &self,
+        spec: &InstallationSpec,
+        found: &mut [Resolved],
+        blueprints: &Blueprints,
+    ) {
+        let exists =
+            |import: &Import| import.present != Present::Missing || self.is_exported(import);
+        if found.iter().all(|found| found.imports.iter().all(exists)) {
+            return;
+        }
+        // Whatever is wrong with a blueprint is told when an update needs it.
+        let Ok(blueprint) = blueprints.load(&spec.blueprint) else {
+            return;
+        };
+        let given: BTreeSet<String> = found
+            .iter()
+            .filter(|found| found.value.is_some())
+            .map(|found| found.status.name.clone())
+            .chain(spec.import_data_mappings.keys().cloned())
+            .collect();
+        for found in found.iter_mut().filter(|found| found.value.is_none()) {
+            let name = &found.status.name;
+            if !blueprint.may_be_absent(name, |other| given.contains(other)) {
+                continue;
+            }
+            for import in &mut found.imports {
+                if import.present == Present::Missing && !self.is_exported(import) {
+                    import.present = Present::Satisfied(String::new());
+                }
+            }
+        }
+    }
+
+    fn is_exported(&self, import: &Import) -> bool {
+        let kind = match import.object.kind.as_str() {
+            "DataObject" => GivenKind::Data,
+            "Target" => GivenKind::Target,
+            _ => return false,
+        };
+        let name = import.object.name.clone();
+        let exporters = self.index.exporters(self.namespace, &Given { kind, name });
+        exporters.iter().any(|name| name != self.name)
+    }
+
+    /// The Context that the spec names, if it doesn't exist: an update needs it. What is deployed stays as it is.
+    pub(super) fn missing_context(&self, spec: &InstallationSpec) -> Option<Import> {
+        let name = named_context(spec.context.as_deref())?;
+        let generation = self.context.object().metadata.generation;
+        let settled = self.recorded.phase == Some(InstallationPhase::Succeeded)
+            && self.recorded.observed_generation == generation;
+        let missing_one = || missing("spec.context", self.name_of("Context", name));
+        (!settled && self.object("Context", name).is_none()).then(missing_one)
+    }
+
     fn object(&self, kind: &str, name: &str) -> Option<&DynamicObject> {
         let mut refs = self.context.refs().iter();
         let found =
@@ -208,7 +328,7 @@ impl Importer<'_> {
             Place::Data { key, object } => {
                 status.kind = "dataObject".into();
                 status.data_ref = key;
-                let found = self.readable("DataObject", &object);
+                let found = self.given_object(GivenKind::Data, &object);
                 let value = found.map(|found| found.data["data"].clone());
                 let generation = found.map(|found| facts::generation(GivenKind::Data, found));
                 let given = Given {
@@ -225,6 +345,7 @@ impl Importer<'_> {
                 finish(status, import, source, recorded, value)
             }
             Place::Targets(targets) => self.list(name, targets, recorded, status),
+            Place::TargetMap(targets) => self.map(name, targets, recorded, status),
             Place::Secret(reference) => {
                 status.kind = "secret".into();
                 status.secret_ref = Some(reference.clone());
@@ -252,7 +373,7 @@ impl Importer<'_> {
     }
 
     fn target(&self, name: &str, object: String) -> (Import, Option<String>, Option<Value>) {
-        let found = self.readable("Target", &object);
+        let found = self.given_object(GivenKind::Target, &object);
         let generation = found.map(|found| facts::generation(GivenKind::Target, found));
         let given = Given {
             kind: GivenKind::Target,
@@ -300,6 +421,47 @@ impl Importer<'_> {
             imports,
             status,
             value: values.map(Value::Array),
+        }
+    }
+
+    fn map(
+        &self,
+        name: &str,
+        targets: Option<BTreeMap<String, (String, String)>>,
+        recorded: Option<&ImportStatus>,
+        mut status: ImportStatus,
+    ) -> Resolved {
+        status.kind = "targetMap".into();
+        let Some(targets) = targets else {
+            let import = missing(
+                name,
+                self.name_of("Target", "(the parent has imported no such map)"),
+            );
+            return finish(status, import, None, recorded, None);
+        };
+        let mut imports = Vec::new();
+        let mut values = Some(Map::new());
+        for (id, (key, object)) in targets {
+            let (mut import, source, value) = self.target(&names::element_key(name, &id), object);
+            let before = recorded.and_then(|recorded| recorded.target_map.get(&id));
+            let before = before.filter(|before| before.target == key);
+            import.recorded = before.map(|before| before.config_generation.clone());
+            let found = TargetStatus {
+                target: key,
+                source_ref: source.map(|name| self.reference(name)),
+                config_generation: generation_of(&import),
+            };
+            status.target_map.insert(id.clone(), found);
+            imports.push(import);
+            values = values.zip(value).map(|(mut values, value)| {
+                values.insert(id, value);
+                values
+            });
+        }
+        Resolved {
+            imports,
+            status,
+            value: values.map(Value::Object),
         }
     }
 
@@ -371,29 +533,17 @@ impl Importer<'_> {
         let Some((found, generation)) = found.zip(generation) else {
             return (missing(name, object), None);
         };
-        let exporters = self.index.exporters(self.namespace, &given);
-        let others = exporters.into_iter().filter(|name| name != self.name);
-        // One that is being deleted exports only what no other one does.
-        let exporter = others.min_by_key(|name| {
-            let facts = self.index.facts(self.namespace, name);
-            facts.is_none_or(|facts| facts.marked)
-        });
+        let exporter = self.index.exporter(self.namespace, self.name, &given);
         let owner = owning_installation(&found.metadata);
         let may = owner.is_none_or(|owner| {
-            owner == self.name || self.parent == Some(owner) || exporter.as_deref() == Some(owner)
+            let exports = exporter.as_ref().is_some_and(|facts| facts.name == owner);
+            owner == self.name || self.parent == Some(owner) || exports
         });
         let present = match (may, &exporter, owner) {
             (false, _, owner) => Present::NotProvided {
                 owner: owner.unwrap_or_default().to_owned(),
             },
-            (true, Some(exporter), _) => {
-                let facts = self.index.facts(self.namespace, exporter);
-                Present::Satisfied(
-                    facts
-                        .map(|facts| facts.config_generation)
-                        .unwrap_or_default(),
-                )
-            }
+            (true, Some(exporter), _) => Present::Satisfied(exporter.config_generation.clone()),
             (true, None, _) => Present::Satisfied(generation),
         };
         let import = Import {
@@ -402,7 +552,7 @@ impl Importer<'_> {
             recorded: None,
             present,
         };
-        (import, exporter)
+        (import, exporter.map(|facts| facts.name))
     }
 }
 
@@ -448,10 +598,13 @@ fn finish(
     }
 }
 
-/// Whether the imports at the last update were others than those of now: one more, one less, or a list of
-/// another length.
+/// Whether the imports at the last update were others than those of now: one more, one less, a list of
+/// another length, or a map with other keys.
 pub(super) fn differ(recorded: &[ImportStatus], now: &[Resolved]) -> bool {
-    let shape = |import: &ImportStatus| (import.name.clone(), import.target_list.len());
+    let shape = |import: &ImportStatus| {
+        let keys: Vec<_> = import.target_map.keys().cloned().collect();
+        (import.name.clone(), (import.target_list.len(), keys))
+    };
     let recorded: BTreeMap<_, _> = recorded.iter().map(shape).collect();
     let now: BTreeMap<_, _> = now.iter().map(|found| shape(&found.status)).collect();
     recorded != now

@@ -7,8 +7,11 @@ mod act;
 mod export;
 mod imports;
 mod observe;
+mod passed_on;
 mod rest;
+mod shared_context;
 mod update;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -43,18 +46,50 @@ impl Installations {
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        shared_context::ensure(context, &self.index).await?;
         let mut run = act::Act::new(context, &self.index, &self.blueprints)?;
         if let Some(former) = context.former_name() {
             rename::installation(context, former).await?;
             run.require_update();
         }
         for _ in 0..ROUNDS {
-            let world = observe::World::read(context, &self.index, run.metadata(), run.status());
+            let (index, blueprints) = (&self.index, &self.blueprints);
+            let world =
+                observe::World::read(context, index, blueprints, run.metadata(), run.status());
             let world = world.await?;
             let decision = decide(&world.observed());
             if let Some(rule) = decision.rule {
                 tracing::debug!(%rule, actions = ?decision.actions, phase = ?decision.phase, "decided");
             }
+            eprintln!(
+                "DEBUG {} rule {:?} actions {:?} phase {:?} op {:?} marked {} children {:?} lost {:?} exl {} waiting {:?}",
+                world.name(),
+                decision.rule,
+                decision.actions,
+                decision.phase,
+                world.observed().operation,
+                world.observed().marked,
+                world
+                    .observed()
+                    .children
+                    .iter()
+                    .map(|c| (
+                        c.name.clone(),
+                        c.phase,
+                        c.standing,
+                        c.because.clone(),
+                        c.marked,
+                        c.operation
+                    ))
+                    .collect::<Vec<_>>(),
+                world.observed().lost,
+                world.observed().exports_lost,
+                decision
+                    .waiting_on
+                    .iter()
+                    .map(|w| w.reason.clone())
+                    .collect::<Vec<_>>()
+            );
             let again = decision.again;
             match run.carry_out(&world, decision).await? {
                 act::End::Settled(outcome) if !again => return Ok(outcome),
@@ -108,14 +143,21 @@ impl Reconciler for Installations {
         let execution = Related::owned(landscaper::kind("Execution"), &self.kind());
         let index = self.index.clone();
         let relatives = Related::new(self.kind(), move |object| relatives(object, &index));
-        // These lead to nobody: who imports them refers to them. They are followed for the index.
+        // Who imports them refers to them. Who has written them looks at them when others have changed them (I5b).
+        let own = self.kind();
         let given = [GivenKind::Data, GivenKind::Target];
-        let given = given.map(|given| Related::new(given.kind(), |_| Vec::new()).when_moved(|_| 0));
+        let followed = given.map(|given| {
+            let intact = move |object: &DynamicObject| u64::from(facts::is_intact(given, object));
+            Related::owned(given.kind(), &own).when_moved(intact)
+        });
+        // It is followed for the index.
+        let context = Related::new(landscaper::kind("Context"), |_| Vec::new()).when_moved(|_| 0);
         let mut related = vec![
             execution.when_moved(movement),
             relatives.when_moved(movement),
+            context,
         ];
-        related.extend(given);
+        related.extend(followed);
         related
     }
 
@@ -125,6 +167,7 @@ impl Reconciler for Installations {
             "Execution" => self.index.execution_seen(object),
             "DataObject" => self.index.given_seen(GivenKind::Data, object),
             "Target" => self.index.given_seen(GivenKind::Target, object),
+            "Context" => self.index.context_seen(object),
             _ => {}
         }
     }
@@ -135,6 +178,7 @@ impl Reconciler for Installations {
             "Execution" => self.index.execution_gone(namespace, name),
             "DataObject" => self.index.given_gone(GivenKind::Data, namespace, name),
             "Target" => self.index.given_gone(GivenKind::Target, namespace, name),
+            "Context" => self.index.context_gone(namespace, name),
             _ => {}
         }
     }
@@ -162,6 +206,7 @@ impl Reconciler for Installations {
         };
         Some(json!({
             "phase": "Failed",
+            "endedGeneration": object.metadata.generation,
             "lastError": {
                 "operation": "CheckDependencies", "reason": "CyclicDependencies", "message": message,
                 "codes": ["ERR_CYCLIC_DEPENDENCIES"],

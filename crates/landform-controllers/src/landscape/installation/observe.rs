@@ -6,14 +6,17 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::landscaper::installation::{InstallationSpec, InstallationStatus};
+use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{InstallationPhase, Operation, keys};
-use landform_decide::installation::{ChildKind, Dependency, Importer, Observed, Parent};
+use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
 use super::imports::{self, Resolved};
+use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts::{self, Facts, Given};
+use crate::landscape::family::{self, Family};
 use crate::landscape::index::Index;
-use crate::landscape::objects::{Objects, is_owned_by};
+use crate::landscape::objects::{Objects, is_owned_by, owning_installation};
 
 /// So many nested objects are read at once.
 const READS_AT_ONCE: usize = 16;
@@ -36,6 +39,7 @@ impl World {
     pub(super) async fn read(
         context: &Context,
         index: &Index,
+        blueprints: &Blueprints,
         metadata: &ObjectMeta,
         status: &InstallationStatus,
     ) -> Result<Self, Failure> {
@@ -48,6 +52,7 @@ impl World {
         let own = object.name_any();
         let objects = Objects::new(context.client(), &namespace);
         let parent = facts::parent_of(object);
+        let facts = Facts::of(object);
         let importer = imports::Importer {
             context,
             index,
@@ -56,18 +61,35 @@ impl World {
             parent: parent.as_deref(),
             recorded: status,
             denied: imports::denied(context).await?,
+            fresh: imports::fresh(&objects, index, &facts).await?,
         };
         let lacks_rights = !importer.denied.is_empty();
-        let imports = importer.resolve(&spec);
+        let mut imports = importer.resolve(&spec);
+        importer.leave_out_optional(&spec, &mut imports, blueprints);
+        let missing_context = importer.missing_context(&spec);
         let children = children(&objects, index, metadata, status).await?;
-        let facts = Facts::of(object);
+        let below = Below {
+            objects: &objects,
+            index,
+            own: &own,
+            status,
+            children: &children,
+        };
         let around = Around {
             index,
             namespace: &namespace,
             own: &own,
             facts: &facts,
         };
+        let error = status.last_error.as_ref();
+        // Others can end these two without a change of this one.
+        let by_others = error.is_some_and(|error| error.reason == "DuplicateExport")
+            || spec.blueprint.path.is_some();
+        let failed = status.phase == Some(InstallationPhase::Failed)
+            && status.ended_generation == metadata.generation
+            && status.ended_imports == digest_of_imports(&imports);
         let observed = Observed {
+            failed_as_it_is: failed && !by_others,
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
             phase: status.phase,
@@ -81,18 +103,19 @@ impl World {
             aborted: status.phase == Some(InstallationPhase::Aborted)
                 && status.ended_generation == metadata.generation,
             parent: parent.as_deref().map(|parent| around.parent(parent)),
-            children: children
-                .iter()
-                .map(|(kind, child)| facts::child(*kind, child))
-                .collect(),
+            children: below.seen(metadata.uid.as_deref()).await?,
             imports: imports
                 .iter()
                 .flat_map(|found| found.imports.clone())
+                .chain(missing_context)
                 .collect(),
             imports_differ: imports::differ(&status.imports, &imports),
             dependencies: around.dependencies(),
             importers: around.importers(),
             rivals: around.rivals(),
+            bare: annotation(metadata, keys::DELETE_WITHOUT_UNINSTALL) == Some(keys::TRUE),
+            lost: below.lost().await?,
+            exports_lost: below.drifted(&status.exported_objects).await?.is_some(),
         };
         Ok(Self {
             metadata: metadata.clone(),
@@ -111,9 +134,19 @@ impl World {
         self.observed.clone()
     }
 
+    /// The generations of all imports, in one word.
+    pub(super) fn digest_of_imports(&self) -> String {
+        digest_of_imports(&self.imports)
+    }
+
     pub(super) fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
+}
+
+fn digest_of_imports(imports: &[Resolved]) -> String {
+    let imports: Vec<_> = imports.iter().map(|found| found.status.clone()).collect();
+    facts::digest_of_all(&imports)
 }
 
 pub(super) fn annotation<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
@@ -161,6 +194,119 @@ pub(super) fn word(kind: ChildKind) -> &'static str {
     }
 }
 
+/// What an installation has made.
+struct Below<'a> {
+    objects: &'a Objects,
+    index: &'a Index,
+    own: &'a str,
+    status: &'a InstallationStatus,
+    children: &'a [(ChildKind, DynamicObject)],
+}
+
+/// The objects that nested installations import, read now: the index may be behind what this installation wrote a
+/// moment ago.
+struct Fresh<'a> {
+    generations: BTreeMap<Given, Option<String>>,
+    below: &'a Below<'a>,
+}
+
+impl family::Context for Fresh<'_> {
+    fn generation(&self, given: &Given) -> Option<String> {
+        match self.generations.get(given) {
+            Some(generation) => generation.clone(),
+            None => {
+                let namespace = self.below.objects.namespace();
+                self.below.index.generation(namespace, given)
+            }
+        }
+    }
+
+    fn list(&self, import: &str) -> Option<Vec<String>> {
+        let below = self.below;
+        let namespace = below.objects.namespace();
+        below.index.target_list(namespace, below.own, import)
+    }
+
+    /// From the status, which is as new as what was written for nested installations.
+    fn map(&self, import: &str) -> Option<Vec<String>> {
+        let mut imports = self.below.status.imports.iter();
+        let found = imports.find(|found| found.name == import)?;
+        let keys = found.target_map.keys().cloned().collect();
+        Some(family::elements(self.below.own, import, keys))
+    }
+}
+
+impl Below<'_> {
+    /// The nested objects, as the decision may see them.
+    async fn seen(&self, uid: Option<&str>) -> Result<Vec<Child>, Failure> {
+        let of = |wanted| {
+            let children = self.children.iter();
+            children.filter(move |(kind, _)| *kind == wanted)
+        };
+        let members: Vec<_> = of(ChildKind::Installation)
+            .map(|(_, object)| Facts::of(object))
+            .collect();
+        let mut fresh = Fresh {
+            generations: BTreeMap::new(),
+            below: self,
+        };
+        if !Family::is_at_work(&members) {
+            for given in Family::imported(&members, &fresh) {
+                let found = self.objects.get(given.kind.word(), &given.name).await?;
+                let found = found.filter(|found| {
+                    let owner = owning_installation(&found.metadata);
+                    owner.is_none() || is_owned_by(&found.metadata, uid)
+                });
+                let generation = found.map(|found| facts::generation(given.kind, &found));
+                fresh.generations.insert(given, generation);
+            }
+        }
+        let mut seen = Family::new(&members, self.own, &fresh).children();
+        seen.extend(of(ChildKind::Execution).map(|(_, object)| facts::execution(object)));
+        Ok(seen)
+    }
+
+    /// What of it others have deleted or changed (I5b), in words.
+    async fn lost(&self) -> Result<Option<String>, Failure> {
+        let is_there = |kind, name: &str| {
+            let mut children = self.children.iter();
+            children.any(|(found, object)| {
+                *found == kind && (kind == ChildKind::Execution || object.name_any() == name)
+            })
+        };
+        let execution = self.status.execution_ref.iter();
+        let execution = execution.map(|found| (ChildKind::Execution, &found.name));
+        let nested = self.status.installation_refs.iter();
+        let nested = nested.map(|found| (ChildKind::Installation, &found.reference.name));
+        let missing = execution
+            .chain(nested)
+            .find(|(kind, name)| !is_there(*kind, name));
+        if let Some((kind, name)) = missing {
+            return Ok(Some(format!("the {} {name}", word(kind))));
+        }
+        self.drifted(&self.status.context_objects).await
+    }
+
+    /// The first object that this installation has written and that isn't as it was, in words. The index says where to
+    /// look, and the object itself whether it is so.
+    async fn drifted(&self, objects: &[ObjectName]) -> Result<Option<String>, Failure> {
+        let namespace = self.objects.namespace();
+        if self.index.drift(namespace, objects).is_none() {
+            return Ok(None);
+        }
+        for object in objects {
+            let Some(given) = facts::given_of(object) else {
+                continue;
+            };
+            let found = self.objects.get(&object.kind, &object.name).await?;
+            if !found.is_some_and(|found| facts::is_intact(given.kind, &found)) {
+                return Ok(Some(format!("the {} {}", object.kind, object.name)));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// What an installation's siblings and parent are, as the index knows them.
 struct Around<'a> {
     index: &'a Index,
@@ -196,23 +342,27 @@ impl Around<'_> {
         names
             .map(|name| {
                 let facts = self.index.facts(self.namespace, &name);
-                let idle = facts.is_some_and(|facts| facts.marked && !facts.deployed);
+                let going = facts.as_ref().is_some_and(|facts| facts.marked);
+                let deployed = facts.is_some_and(|facts| facts.deployed);
+                let circle = going && self.index.depends(self.namespace, self.own, &name);
                 Importer {
                     name,
-                    never_deployed_and_going: idle,
+                    never_deployed_and_going: going && !deployed,
+                    going_in_circle: circle,
                 }
             })
             .collect()
     }
 
+    /// Only the one that comes second has a rival (I40b).
     fn rivals(&self) -> Vec<(String, String)> {
-        let exports: BTreeMap<_, _> = self.facts.exports.iter().collect();
-        let mut rivals = Vec::new();
-        for (given, key) in exports {
-            let others = self.staying_rivals(given).into_iter();
-            rivals.extend(others.map(|name| (name, key.clone())));
-        }
-        rivals
+        let own = self.facts;
+        let exports = own.exports.iter().filter_map(|(given, key)| {
+            let first = self.index.exporter(self.namespace, self.own, given)?;
+            let is_first = !first.marked && first.claim(given) < own.claim(given);
+            is_first.then(|| (first.name, key.clone()))
+        });
+        exports.collect()
     }
 
     /// Siblings that export the same and aren't being deleted.

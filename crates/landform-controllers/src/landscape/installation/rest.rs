@@ -2,12 +2,11 @@
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::landscaper::installation::{ImportStatus, InstallationImports};
-use landform_api::landscaper::{Operation, keys, names};
+use landform_api::landscaper::{Operation, keys};
 use landform_decide::installation::{Decision, Observed};
 
 use super::observe::{annotation, held};
-use crate::landscape::facts::{self, Given, GivenKind, Glance, parent_of};
+use crate::landscape::facts;
 use crate::landscape::index::Index;
 
 /// Whether a decision asks for nothing.
@@ -32,30 +31,32 @@ pub(super) fn asks_for_nothing(decision: &Decision) -> bool {
 /// What the decision would see, if all of it is in the index and no import changed. Siblings don't matter
 /// then: they are looked at for an update or a deletion only.
 pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed> {
-    let Glance { spec, status } = facts::read(object);
+    let status = facts::read(object).status;
     let metadata = &object.metadata;
     let namespace = object.namespace()?;
     let own = object.name_any();
-    let here = Here {
-        index,
-        namespace: &namespace,
-        own: &own,
-        scope: parent_of(object)
-            .as_deref()
-            .map(names::installation_context),
-    };
-    let resting =
-        metadata.deletion_timestamp.is_none() && here.imports_rest(&spec.imports, &status.imports);
-    if !resting {
+    let facts = index.facts(&namespace, &own)?;
+    let known = status.imports.len() == facts.sources.len();
+    if facts.marked || !known || !index.is_current(&namespace, &facts) {
         return None;
     }
-    let nested = index.children(&namespace, &own).into_iter();
-    let nested = nested.map(|name| Some(index.facts(&namespace, &name)?.child));
-    let mut children: Vec<_> = nested.collect::<Option<_>>()?;
+    let mut children = index.family(&namespace, &own)?;
     if status.execution_ref.is_some() {
         children.push(index.execution(&namespace, &own)?);
     }
+    let nested = status.installation_refs.iter();
+    let lost = nested
+        .map(|found| &found.reference.name)
+        .find(|name| !children.iter().any(|child| child.name == **name));
+    let given = status
+        .exported_objects
+        .iter()
+        .chain(&status.context_objects);
+    if lost.is_some() || index.drift(&namespace, given).is_some() {
+        return None;
+    }
     Some(Observed {
+        failed_as_it_is: false,
         generation: metadata.generation.unwrap_or_default(),
         observed_generation: status.observed_generation,
         phase: status.phase,
@@ -73,57 +74,8 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
         dependencies: Vec::new(),
         importers: Vec::new(),
         rivals: Vec::new(),
+        bare: false,
+        lost: None,
+        exports_lost: false,
     })
-}
-
-struct Here<'a> {
-    index: &'a Index,
-    namespace: &'a str,
-    own: &'a str,
-    scope: Option<String>,
-}
-
-impl Here<'_> {
-    /// Whether all imports are those of the last update. What is in Secrets and ConfigMaps is not in the
-    /// index.
-    fn imports_rest(&self, imports: &InstallationImports, recorded: &[ImportStatus]) -> bool {
-        let (data, targets) = (&imports.data, &imports.targets);
-        let find = |name: &str| recorded.iter().find(|import| import.name == name);
-        recorded.len() == data.len() + targets.len()
-            && data.iter().all(|import| {
-                let before = find(&import.name);
-                before.is_some_and(|before| {
-                    !import.data_ref.is_empty()
-                        && before.data_ref == import.data_ref
-                        && self.rests(GivenKind::Data, &import.data_ref, &before.config_generation)
-                })
-            })
-            && targets.iter().all(|import| {
-                let before = find(&import.name);
-                before.is_some_and(|before| {
-                    !import.target.is_empty()
-                        && before.target == import.target
-                        && self.rests(GivenKind::Target, &import.target, &before.config_generation)
-                })
-            })
-    }
-
-    fn rests(&self, kind: GivenKind, key: &str, recorded: &str) -> bool {
-        let given = Given {
-            kind,
-            name: names::data_name(self.scope.as_deref(), key),
-        };
-        let Some(generation) = self.index.generation(self.namespace, &given) else {
-            return false;
-        };
-        let exporters = self.index.exporters(self.namespace, &given);
-        let exporter = exporters.into_iter().find(|name| name != self.own);
-        match exporter {
-            None => generation == recorded,
-            Some(exporter) => {
-                let facts = self.index.facts(self.namespace, &exporter);
-                facts.is_some_and(|facts| facts.config_generation == recorded)
-            }
-        }
-    }
 }

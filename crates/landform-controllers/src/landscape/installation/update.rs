@@ -15,8 +15,8 @@ use landform_api::landscaper::installation::{
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ConditionStatus, Operation, keys, names};
 use landform_blueprint::{
-    Blueprint, BlueprintError, DeployItemTemplate, Input, MappingKind, SubinstallationTemplate,
-    ValueKind, map_data,
+    Blueprint, BlueprintError, Component, DeployItemTemplate, Input, MappingKind, Problem,
+    SubinstallationTemplate, map_data,
 };
 use landform_decide::installation::ChildKind;
 use landform_engine::{Context, Failure, write_time};
@@ -25,8 +25,11 @@ use time::OffsetDateTime;
 
 use super::act::Stop;
 use super::observe::World;
+use super::passed_on::passed_on;
+use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
+use crate::landscape::facts::Facts;
 use crate::landscape::objects::{is_owned_by, label_value, owner, owning_installation};
 use crate::landscape::rename;
 use crate::landscape::report::{Trouble, set_condition};
@@ -43,6 +46,8 @@ pub(super) struct Update<'a> {
 pub(super) struct Ready {
     pub(super) blueprint: Arc<Blueprint>,
     pub(super) input: Input,
+    /// Those of import executors.
+    pub(super) warnings: Vec<Problem>,
 }
 
 /// Reads the blueprint and gives it its imports. Nothing is written.
@@ -68,8 +73,12 @@ pub(super) fn prepare(
         Trouble::configuration("ValidateImports", "InvalidImports", texts.join("; "))
     })?;
     let nanos = i128::from(context.now_ms()) * 1_000_000;
+    let component = serde_json::to_value(&world.spec.component_descriptor).unwrap_or_default();
+    let component = Component::read(&component)
+        .map_err(|error| invalid("ReadBlueprint", "InvalidComponentDescriptor", &error))?;
     let mut input = Input {
         imports,
+        component,
         state: world.status.template_state.clone(),
         blueprint: serde_json::to_value(&world.spec.blueprint).unwrap_or_default(),
         installation: json!({
@@ -82,7 +91,11 @@ pub(super) fn prepare(
         .map_err(|error| invalid("ValidateImports", "ImportExecutionFailed", &error))?;
     input.imports = bound.value;
     input.state.extend(bound.state);
-    Ok(Ready { blueprint, input })
+    Ok(Ready {
+        blueprint,
+        input,
+        warnings: bound.warnings,
+    })
 }
 
 pub(super) fn invalid(operation: &str, reason: &str, error: &BlueprintError) -> Trouble {
@@ -94,6 +107,7 @@ impl Update<'_> {
         let Ready {
             blueprint,
             mut input,
+            mut warnings,
         } = prepare(self.context, self.blueprints, self.world)?;
         let nested = blueprint
             .render_subinstallations(&input)
@@ -103,6 +117,8 @@ impl Update<'_> {
             .render_deploy_items(&input)
             .map_err(|error| invalid("EnsureExecutions", "InvalidBlueprint", &error))?;
         input.state.extend(items.state);
+        warnings.extend(nested.warnings);
+        warnings.extend(items.warnings);
 
         // From here on things are written; each is found again if the rest fails.
         self.write_context(&blueprint, &input, &nested.value, status)
@@ -110,6 +126,7 @@ impl Update<'_> {
         self.write_execution(items.value, status).await?;
         self.write_nested(nested.value, status).await?;
 
+        warnings::of_update(self.context, status, &warnings);
         status.template_state = input.state;
         let imports = self.world.imports.iter();
         status.imports = imports.map(|found| found.status.clone()).collect();
@@ -143,24 +160,17 @@ impl Update<'_> {
         status: &mut InstallationStatus,
     ) -> Result<(), Stop> {
         let own = names::installation_context(self.world.name());
-        let mut wanted = Vec::new();
-        if !nested.is_empty() {
-            for (key, value) in &input.imports {
-                let kind = match blueprint.import(key).map(|import| &import.kind) {
-                    Some(ValueKind::Target { .. }) => "Target",
-                    // Nested installations reach the targets of a list by its name.
-                    Some(ValueKind::TargetList { .. }) => continue,
-                    Some(ValueKind::Data { .. }) | None => "DataObject",
-                };
-                wanted.push((kind, key, value));
-            }
-        }
+        let wanted = if nested.is_empty() {
+            Vec::new()
+        } else {
+            passed_on(blueprint, &input.imports, nested)
+        };
         let before = std::mem::take(&mut status.context_objects);
         status.context_objects = wanted
             .iter()
-            .map(|(kind, key, _)| ObjectName {
-                kind: (*kind).to_owned(),
-                name: names::data_name(Some(&own), key),
+            .map(|passed| ObjectName {
+                kind: passed.kind.to_owned(),
+                name: names::data_name(Some(&own), &passed.key()),
                 ..ObjectName::default()
             })
             .collect();
@@ -176,16 +186,16 @@ impl Update<'_> {
             };
             self.context.write_status(&both).await?;
         }
-        for (kind, key, value) in wanted {
+        for passed in wanted {
             let given = Given {
-                kind,
+                kind: passed.kind,
                 context: Some(&own),
-                key,
+                key: &passed.key(),
                 source: &own,
                 source_type: "import",
-                content: value,
+                content: passed.value,
             };
-            write_given(self.world, &given).await?;
+            write_given(self.world, &given, &passed.labels()).await?;
         }
         let gone = before
             .iter()
@@ -379,8 +389,12 @@ pub(super) struct Given<'a> {
     pub(super) content: &'a Value,
 }
 
-/// Writes a DataObject or a Target, if it isn't as it should be. One that somebody else owns is left alone.
-pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), Stop> {
+/// Writes a DataObject or a Target, if it isn't as it should be. One that another object owns is left alone.
+pub(super) async fn write_given(
+    world: &World,
+    given: &Given<'_>,
+    more_labels: &[(&'static str, String)],
+) -> Result<(), Stop> {
     let name = names::data_name(given.context, given.key);
     let (field, content) = match given.kind {
         "Target" => ("spec", target_spec(given)?),
@@ -398,6 +412,8 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
     if let Some(context) = given.context {
         labels.insert(keys::DATA_CONTEXT.to_owned(), label_value(context));
     }
+    let more_labels = more_labels.iter();
+    labels.extend(more_labels.map(|(key, value)| ((*key).to_owned(), value.clone())));
     let objects = &world.objects;
     let Some(found) = objects.get(given.kind, &name).await? else {
         let metadata = json!({
@@ -414,7 +430,7 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
     };
     let uid = world.metadata.uid.as_deref();
     let ours = is_owned_by(&found.metadata, uid);
-    if !ours && !is_left_behind(world, &found).await? {
+    if !ours && !is_left_behind(world, given.kind, &found).await? {
         let message = format!(
             "the {} {name}, which would hold {:?}, exists and is not this installation's: delete it, or export under another name",
             given.kind, given.key
@@ -438,16 +454,23 @@ pub(super) async fn write_given(world: &World, given: &Given<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Whether an object belongs to an installation that is gone or going: then it may be taken over, so that
-/// what is imported is never missing in between.
-async fn is_left_behind(world: &World, found: &DynamicObject) -> Result<bool, Stop> {
+/// Whether an object belongs to an installation that is gone or going, or that no longer exports it (I40b): then it may be
+/// taken over, so that what is imported is never missing in between.
+async fn is_left_behind(world: &World, kind: &str, found: &DynamicObject) -> Result<bool, Stop> {
     let Some(name) = owning_installation(&found.metadata) else {
         return Ok(false);
     };
     let installation = world.objects.get("Installation", name).await?;
     Ok(installation.is_none_or(|installation| {
         let same = is_owned_by(&found.metadata, installation.metadata.uid.as_deref());
-        !same || installation.metadata.deletion_timestamp.is_some()
+        let facts = Facts::of(&installation);
+        let mut exports = facts.exports.keys();
+        let exports =
+            exports.any(|given| given.kind.word() == kind && given.name == found.name_any());
+        // What a parent has written for its nested installations is no export.
+        let was_export = found.labels().get(keys::DATA_SOURCE_TYPE);
+        let was_export = was_export.is_some_and(|value| value == "export");
+        !same || facts.marked || (was_export && !exports)
     }))
 }
 

@@ -6,3 +6,4 @@ mod growth;
 mod operations;
 mod random;
 mod tell;
+mod trouble;

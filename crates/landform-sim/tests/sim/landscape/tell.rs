@@ -86,6 +86,17 @@ pub(super) fn keep_outside(installation: &str) -> Action {
     Action::Wish(Wish::Applied(Installation::kept_outside(installation)))
 }
 
+/// The same while it is being deleted.
+pub(super) fn let_stay(installation: &str) -> Action {
+    Action::Wish(Wish::Told(Installation::kept_outside(installation)))
+}
+
+/// Asks for something while it is being deleted.
+pub(super) fn ask_of_marked(installation: &str, operation: &str) -> Action {
+    let asked = Installation::asked_for(installation, operation);
+    Action::Wish(Wish::Told(asked))
+}
+
 pub(super) fn delete(installation: &str) -> Action {
     Action::Wish(Wish::Deleted(installation_name(installation)))
 }

@@ -1,0 +1,283 @@
+//! How nested installations are doing, which depends on those beside them (I10b, I11b).
+//!
+//! One that must be updated can go on, or waits for a sibling, or for something that doesn't exist. It is at work in the
+//! first case only; in the others it is as well as what it waits for.
+
+use std::collections::BTreeMap;
+
+use landform_api::landscaper::{InstallationPhase, Operation};
+
+use crate::combined::Standing;
+
+/// A nested installation, and what it needs of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nested {
+    /// Its name.
+    pub name: String,
+    /// Its phase.
+    pub phase: Option<InstallationPhase>,
+    /// Whether the phase is about its present spec and its present imports.
+    pub current: bool,
+    /// Whether it is marked for deletion.
+    pub marked: bool,
+    /// What the operation annotation asks of it.
+    pub operation: Option<Operation>,
+    /// What it needs before it can be updated.
+    pub needs: Vec<Need>,
+}
+
+/// Something that a nested installation needs before it can be updated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// A sibling that exports what it imports.
+    Sibling(String),
+    /// Something that doesn't exist in this context, and that no sibling exports.
+    Missing(String),
+    /// Something outside of the context that may still come.
+    Outside(String),
+}
+
+/// How a nested installation is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its standing.
+    pub standing: Standing,
+    /// What keeps it from going on, if it waits.
+    pub because: Option<String>,
+}
+
+impl Found {
+    fn new(standing: Standing) -> Self {
+        Self {
+            standing,
+            because: None,
+        }
+    }
+}
+
+/// How all nested installations of one parent are doing, by name.
+#[must_use]
+pub fn standings(nested: &[Nested]) -> BTreeMap<String, Found> {
+    let by_name: BTreeMap<&str, &Nested> = nested
+        .iter()
+        .map(|nested| (nested.name.as_str(), nested))
+        .collect();
+    let mut family = Family {
+        by_name,
+        found: BTreeMap::new(),
+    };
+    for nested in nested {
+        family.look(nested);
+    }
+    let found = family.found.into_iter();
+    found
+        .filter_map(|(name, found)| Some((name.to_owned(), found?)))
+        .collect()
+}
+
+struct Family<'a> {
+    by_name: BTreeMap<&'a str, &'a Nested>,
+    /// None for those that are being looked at.
+    found: BTreeMap<&'a str, Option<Found>>,
+}
+
+impl<'a> Family<'a> {
+    fn look(&mut self, nested: &'a Nested) -> Found {
+        if let Some(found) = self.found.get(nested.name.as_str()) {
+            let in_cycle = || Found {
+                standing: Standing::Failed,
+                because: Some("it imports from itself by way of others".to_owned()),
+            };
+            return found.clone().unwrap_or_else(in_cycle);
+        }
+        self.found.insert(&nested.name, None);
+        let found = match settled(nested) {
+            Some(standing) => Found::new(standing),
+            None => self.prospects(nested),
+        };
+        self.found.insert(&nested.name, Some(found.clone()));
+        found
+    }
+
+    /// What becomes of one that must be updated.
+    fn prospects(&mut self, nested: &'a Nested) -> Found {
+        let mut worst = Found::new(Standing::AtWork);
+        for need in &nested.needs {
+            let found = match need {
+                Need::Sibling(name) => self.sibling(name),
+                Need::Missing(what) => Some(Found {
+                    standing: Standing::Failed,
+                    because: Some(format!("it waits for {what}")),
+                }),
+                Need::Outside(what) => Some(Found {
+                    standing: Standing::Waiting,
+                    because: Some(format!("it waits for {what}")),
+                }),
+            };
+            let Some(found) = found else {
+                continue;
+            };
+            // One that works may bring anything, so nothing is said before it has ended; unless something has failed.
+            let weight = |standing| match standing {
+                Standing::Failed => 3,
+                Standing::AtWork => 2,
+                Standing::Waiting => 1,
+                Standing::Succeeded | Standing::Init | Standing::Aborted => 0,
+            };
+            let is_first = worst.because.is_none() && worst.standing == Standing::AtWork;
+            if is_first || weight(found.standing) > weight(worst.standing) {
+                worst = found;
+            }
+        }
+        worst
+    }
+
+    /// What a sibling that is needed means; none when it is ready.
+    fn sibling(&mut self, name: &str) -> Option<Found> {
+        let sibling = *self.by_name.get(name)?;
+        let found = self.look(sibling);
+        match found.standing {
+            Standing::Succeeded => None,
+            Standing::AtWork | Standing::Init => Some(Found {
+                standing: Standing::AtWork,
+                because: Some(format!("it waits for {name}, which is at work")),
+            }),
+            Standing::Waiting => Some(Found {
+                standing: Standing::Waiting,
+                because: Some(format!("it waits for {name}, which waits itself")),
+            }),
+            Standing::Failed | Standing::Aborted => Some(Found {
+                standing: Standing::Failed,
+                because: Some(format!("it waits for {name}, which has not succeeded")),
+            }),
+        }
+    }
+}
+
+/// The standing of one that does not have to be updated.
+fn settled(nested: &Nested) -> Option<Standing> {
+    use InstallationPhase as Phase;
+    // One that goes keeps the annotation that forces it until it is gone, whatever becomes of it.
+    let failed_to_go = nested.marked && nested.current && nested.phase == Some(Phase::Failed);
+    if nested.operation.is_some() && !failed_to_go {
+        return Some(Standing::AtWork);
+    }
+    match nested.phase {
+        Some(Phase::Progressing | Phase::Deleting) => Some(Standing::AtWork),
+        _ if nested.marked && nested.phase != Some(Phase::Failed) => Some(Standing::AtWork),
+        Some(Phase::Succeeded | Phase::Failed | Phase::Aborted) if nested.current => {
+            Some(Standing::of(nested.phase, true))
+        }
+        _ if nested.marked => Some(Standing::AtWork),
+        None
+        | Some(
+            Phase::Init
+            | Phase::PendingDependencies
+            | Phase::Succeeded
+            | Phase::Failed
+            | Phase::Aborted,
+        ) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use InstallationPhase::{Aborted, Failed, PendingDependencies, Progressing, Succeeded};
+
+    fn nested(name: &str, phase: InstallationPhase, needs: &[Need]) -> Nested {
+        Nested {
+            name: name.into(),
+            phase: Some(phase),
+            current: phase != PendingDependencies,
+            marked: false,
+            operation: None,
+            needs: needs.to_vec(),
+        }
+    }
+
+    fn on(name: &str) -> Need {
+        Need::Sibling(name.into())
+    }
+
+    fn standing(all: &[Nested], name: &str) -> Standing {
+        standings(all)[name].standing
+    }
+
+    #[test]
+    fn i11b_what_waits_is_as_well_as_what_it_waits_for() {
+        let table = [
+            (Failed, Standing::Failed),
+            (Aborted, Standing::Failed),
+            (Progressing, Standing::AtWork),
+            (Succeeded, Standing::AtWork),
+        ];
+        for (first, expected) in table {
+            let all = [
+                nested("c", PendingDependencies, &[on("b")]),
+                nested("a", first, &[]),
+                nested("b", PendingDependencies, &[on("a")]),
+            ];
+            assert_eq!(standing(&all, "b"), expected, "{first:?}");
+            assert_eq!(standing(&all, "c"), expected, "{first:?}");
+        }
+        let all = [nested("b", PendingDependencies, &[on("gone")])];
+        assert_eq!(standing(&all, "b"), Standing::AtWork, "it can go on");
+    }
+
+    #[test]
+    fn i11b_what_does_not_exist_fails_and_what_may_come_is_waited_for() {
+        let missing = [Need::Outside("s".into()), Need::Missing("x".into())];
+        let outside = [Need::Outside("s".into())];
+        let all = [
+            nested("a", PendingDependencies, &missing),
+            nested("b", PendingDependencies, &outside),
+            nested("c", PendingDependencies, &[on("b")]),
+        ];
+        assert_eq!(standing(&all, "a"), Standing::Failed);
+        assert_eq!(standing(&all, "b"), Standing::Waiting);
+        assert_eq!(standing(&all, "c"), Standing::Waiting);
+        let because = standings(&all)["a"].because.clone().unwrap();
+        assert!(because.contains('x'), "{because}");
+    }
+
+    #[test]
+    fn i11b_a_circle_has_failed() {
+        let all = [
+            nested("a", PendingDependencies, &[on("b")]),
+            nested("b", PendingDependencies, &[on("a")]),
+        ];
+        assert_eq!(standing(&all, "a"), Standing::Failed);
+        assert_eq!(standing(&all, "b"), Standing::Failed);
+    }
+
+    #[test]
+    fn i10b_one_with_older_imports_is_at_work_if_it_can_go_on() {
+        let old = |needs: &[Need]| Nested {
+            current: false,
+            ..nested("b", Succeeded, needs)
+        };
+        assert_eq!(standing(&[old(&[])], "b"), Standing::AtWork);
+        let stuck = [nested("a", Failed, &[]), old(&[on("a")])];
+        assert_eq!(standing(&stuck, "b"), Standing::Failed);
+        let asked = Nested {
+            operation: Some(Operation::Reconcile),
+            ..nested("b", Failed, &[])
+        };
+        assert_eq!(standing(&[asked], "b"), Standing::AtWork);
+    }
+
+    #[test]
+    fn i35b_one_that_goes_is_at_work_until_its_removal_has_failed() {
+        let going = |phase, current| Nested {
+            marked: true,
+            current,
+            ..nested("b", phase, &[])
+        };
+        for phase in [Succeeded, PendingDependencies, Aborted] {
+            assert_eq!(standing(&[going(phase, true)], "b"), Standing::AtWork);
+        }
+        assert_eq!(standing(&[going(Failed, false)], "b"), Standing::AtWork);
+        assert_eq!(standing(&[going(Failed, true)], "b"), Standing::Failed);
+    }
+}
