@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::{Method, Request};
 use http_body_util::Full;
-use landform_api::writer::{OnBehalf, Together, WholeContent, Writer};
+use landform_api::writer::{Authors, OnBehalf, Together, WholeContent, Writer};
 use landform_apiserver::{AUTHENTICATED, Identity, MASTERS};
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn of_user<T>(mut request: Request<T>, user: &str, acting: bool) -> Request<T> {
             let headers = request.headers_mut();
             headers.insert("impersonate-user", user.parse().unwrap());
         }
-        Some(writer) => drop(request.extensions_mut().insert(OnBehalf(writer))),
+        Some(writer) => drop(request.extensions_mut().insert(OnBehalf(by(writer)))),
         None => {}
     }
     request
@@ -172,6 +172,13 @@ impl Watched<'_> {
             let alone: Vec<&str> = [user].into_iter().filter(|user| *user != "root").collect();
             assert_eq!(noted, alone, "{done:?}");
         }
+    }
+}
+
+fn by(writer: Writer) -> Authors {
+    Authors {
+        writer: Some(writer),
+        namer: None,
     }
 }
 
@@ -303,6 +310,6 @@ async fn c6_two_who_act_together_have_the_rights_that_both_have() {
     request.extensions_mut().insert(WholeContent);
     request
         .extensions_mut()
-        .insert(OnBehalf(Writer::of("root", &[]).unwrap()));
+        .insert(OnBehalf(by(Writer::of("root", &[]).unwrap())));
     assert_eq!(noted(&jane.call(request).await.ok()), ["jane"]);
 }
