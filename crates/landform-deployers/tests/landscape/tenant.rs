@@ -58,12 +58,9 @@ async fn install_as_jane(landscape: &Landscape, name: &str, blueprint: Value, re
 /// Shows what it imports in the state of its template, which others read.
 fn reader(imports: Value) -> Value {
     json!({
-                                                    "imports": imports,
-                                                    "deployExecutions": template("e", r"
-state: {all: {{ .imports | toJson | quote }}}
-deployItems: []
-"),
-                                                })
+    "imports": imports,
+    "deployExecutions": template("e", "state: {all: {{ .imports | toJson | quote }}}\ndeployItems: []"),
+    })
 }
 
 #[tokio::test]
@@ -134,13 +131,10 @@ async fn c6_an_execution_reads_only_the_secret_of_its_item() {
     let secret = json!({"stringData": {"config": r#"{"k": "canary"}"#}});
     landscape.create("Secret", "theirs", secret).await;
     let blueprint = json!({
-                                                    "exports": [data_import("v", json!({}))],
-                                                    "deployExecutions": template("d", r"
-deployItems:
-- {name: it, type: landscaper.gardener.cloud/mock, config: {export: {k: orig}}}
-"),
-                                                    "exportExecutions": template("e", "exports: {v: {{ .values.deployitems.it | toJson }} }"),
-                                                });
+    "exports": [data_import("v", json!({}))],
+    "deployExecutions": template("d", "deployItems:\n- {name: it, type: landscaper.gardener.cloud/mock, config: {export: {k: orig}}}"),
+    "exportExecutions": template("e", "exports: {v: {{ .values.deployitems.it | toJson }} }"),
+    });
     let exports = json!({"exports": {"data": [{"name": "v", "dataRef": "out"}]}});
     landscape.install("adm", blueprint, exports).await;
     landscape.phase("adm", "Succeeded").await;
