@@ -168,11 +168,11 @@ fn collect(descriptor: &Value, depth: usize, all: &mut Vec<Value>) -> Result<(),
     Ok(())
 }
 
+/// What is looked for in a list, and the attributes that it must have.
+type Named<'a> = (&'a Value, Vec<(&'a str, &'a str)>);
+
 /// The descriptor and the identity that a function is asked for: `DESCRIPTOR? KEY VALUE …`.
-fn asked<'a>(
-    arguments: &'a [Value],
-    own: &'a Value,
-) -> Result<(&'a Value, Vec<(&'a str, &'a str)>), String> {
+fn asked<'a>(arguments: &'a [Value], own: &'a Value) -> Result<Named<'a>, String> {
     let (descriptor, pairs) = match arguments {
         [descriptor @ Value::Object(_), pairs @ ..] => (descriptor, pairs),
         // `.cd` of an installation without a component.

@@ -25,7 +25,7 @@ fn best(object: &Value, mut work: impl FnMut(&mut Value)) -> Duration {
 
 fn admit(schema: &Schema, object: &mut Value) {
     schema.prune(object);
-    schema.apply_defaults(object).unwrap();
+    assert!(schema.apply_defaults(object).is_ok());
     black_box(schema.validate(object, None));
 }
 

@@ -120,7 +120,7 @@ impl Tenancy {
             item.data["status"]["lastError"]["reason"] == "Forbidden"
         });
         let item = tokio::time::timeout(PATIENCE, item);
-        let item = item.await.expect("the item says why it stays");
+        let item = item.await.unwrap();
         item.data["status"]["lastError"]["message"]
             .as_str()
             .unwrap()

@@ -61,35 +61,6 @@ impl Installations {
             if let Some(rule) = decision.rule {
                 tracing::debug!(%rule, actions = ?decision.actions, phase = ?decision.phase, "decided");
             }
-            eprintln!(
-                "DEBUG {} rule {:?} actions {:?} phase {:?} op {:?} marked {} children {:?} lost {:?} exl {} waiting {:?}",
-                world.name(),
-                decision.rule,
-                decision.actions,
-                decision.phase,
-                world.observed().operation,
-                world.observed().marked,
-                world
-                    .observed()
-                    .children
-                    .iter()
-                    .map(|c| (
-                        c.name.clone(),
-                        c.phase,
-                        c.standing,
-                        c.because.clone(),
-                        c.marked,
-                        c.operation
-                    ))
-                    .collect::<Vec<_>>(),
-                world.observed().lost,
-                world.observed().exports_lost,
-                decision
-                    .waiting_on
-                    .iter()
-                    .map(|w| w.reason.clone())
-                    .collect::<Vec<_>>()
-            );
             let again = decision.again;
             match run.carry_out(&world, decision).await? {
                 act::End::Settled(outcome) if !again => return Ok(outcome),
