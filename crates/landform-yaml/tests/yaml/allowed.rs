@@ -3,7 +3,7 @@
 use landform_api::Budget;
 use landform_yaml::{Allowed, ErrorKind, Placed, parse_placed, parse_placed_with};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const ALL: Allowed = Allowed {
     aliases: true,
@@ -11,7 +11,7 @@ const ALL: Allowed = Allowed {
 };
 
 fn read(text: &str) -> Placed {
-    parse_placed_with(text, &Budget::FILE, ALL).unwrap_or_else(|error| panic!("{error}"))
+    parse_placed_with(text, &Budget::FILE, ALL).unwrap()
 }
 
 #[test]
