@@ -487,7 +487,8 @@ fn c6_a_deployer_for_other_namespaces_leaves_items_alone() {
             "{said}"
         );
         let advice = why(&server, &format!("deployitem/{name}"));
-        assert_contains(&advice, &[&awaited]);
+        let switched_off = format!("doesn't deploy items of type {kind} in the namespace team");
+        assert_contains(&advice, &[&awaited, &switched_off, "--deployer"]);
         assert!(!advice.contains("others"), "{advice}");
     }
     // Who limits deployers in vain is told so at the start.

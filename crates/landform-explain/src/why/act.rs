@@ -11,6 +11,9 @@ use super::missing::Origin;
 use super::{Rank, Wait, Who};
 use crate::object::ObjectRef;
 
+/// In what an item says that waits for a deployer elsewhere.
+const NO_DEPLOYER: &str = "deployer of type";
+
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Advice {
@@ -159,12 +162,13 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         Sort::Configuration if is_project(object) => {
             person("fix the file; the project is read again when it is saved".to_owned())
         }
-        Sort::Timeout if cause.reason == "PickupTimeout" => person(format!(
-            "start the server, or an engine, so that it deploys items of type {} in the namespace {} (option --deployer), or another deployer of that type; then run: landform retry {}",
-            object["spec"]["type"].as_str().unwrap_or_default(),
-            object["metadata"]["namespace"].as_str().unwrap_or_default(),
-            argument(&ObjectRef::of(object))
-        )),
+        Sort::Timeout if cause.reason == "PickupTimeout" => {
+            let retry = argument(&ObjectRef::of(object));
+            about_deployer(object, &format!("then run: landform retry {retry}"))
+        }
+        Sort::Waits if cause.message.contains(NO_DEPLOYER) && object["kind"] == "DeployItem" => {
+            about_deployer(object, "it goes on by itself then")
+        }
         Sort::Configuration if handle.object == ObjectRef::of(object) => person(format!(
             "fix {place}, or what it imports; Landform goes on by itself when that changes"
         )),
@@ -229,7 +233,12 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
                 (None, Some(until)) => format!("Landform tries again by itself until {until}"),
                 (None, None) => "Landform tries again by itself".to_owned(),
             };
-            landform(Rank::Outside, format!("{}; {when}", outside(object)))
+            let target = object["spec"]["target"]["name"].as_str();
+            let act = match target.filter(|_| cause.reason == "Unreachable") {
+                Some(target) => format!("{when}; see that Target/{target} can be reached"),
+                None => format!("remove the cause that the error names; {when}"),
+            };
+            landform(Rank::Outside, act)
         }
         Sort::Running { since } => {
             let since = since.as_deref().unwrap_or("a moment ago");
@@ -399,6 +408,15 @@ pub(super) fn about_hidden(name: &ObjectRef) -> (Cause, Advice) {
     (cause, person(act))
 }
 
+/// What to do about an item that no deployer of this server is for.
+fn about_deployer(object: &Value, then: &str) -> Advice {
+    person(format!(
+        "this server doesn't deploy items of type {} in the namespace {}: an administrator can change that with its option --deployer, or start another deployer of that type; {then}",
+        object["spec"]["type"].as_str().unwrap_or_default(),
+        object["metadata"]["namespace"].as_str().unwrap_or_default()
+    ))
+}
+
 /// What to do about an annotation that names no service account.
 fn about_account(object: &Value) -> Advice {
     let own = ObjectRef::of(object);
@@ -435,16 +453,6 @@ pub(super) fn about_well(object: &ObjectRef, wait: &Wait, waiting: &Handle) -> A
     }
 }
 
-/// What must be done for an object to get on.
-fn outside(object: &Value) -> String {
-    match object["spec"]["target"]["name"].as_str() {
-        Some(target) => format!(
-            "remove the cause that the error names, and see that Target/{target} can be reached"
-        ),
-        None => "remove the cause that the error names".to_owned(),
-    }
-}
-
 /// Until when a deploy item is tried again.
 fn deadline(object: &Value) -> Option<String> {
     use time::format_description::well_known::Rfc3339;
@@ -468,4 +476,64 @@ fn is_reconciler(object: &Value) -> bool {
 
 fn is_project(object: &Value) -> bool {
     matches!(object["kind"].as_str(), Some("Project" | "Catalog"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn c6_advice_about_rights_says_how_it_goes_on() {
+        let message = format!("jane wrote it, {RIGHTS_MISSING} run processes.landform.dev");
+        let again = || Some("12:00".to_owned());
+        let held = |now| Sort::Hook {
+            reconciler: "toys".to_owned(),
+            now,
+        };
+        let table = [
+            (
+                Sort::Configuration,
+                false,
+                "landform retry DeployItem/a -n team",
+            ),
+            (
+                Sort::Configuration,
+                true,
+                "tries to remove it again by itself",
+            ),
+            (Sort::Retried { again: again() }, false, "next at 12:00"),
+            (Sort::Retried { again: None }, false, "by itself"),
+            (
+                held(HookCall::Ended { again: again() }),
+                true,
+                "called then, at 12:00",
+            ),
+            (held(HookCall::Unknown), true, "the hook is called then"),
+        ];
+        for (sort, marked, expected) in table {
+            let mut object = json!({
+                "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "DeployItem",
+                "metadata": {"name": "a", "namespace": "team"},
+            });
+            if marked {
+                object["metadata"]["deletionTimestamp"] = json!("2026-11-18T00:00:00Z");
+            }
+            let cause = Cause {
+                sort,
+                rule: None,
+                reason: String::new(),
+                message: message.clone(),
+            };
+            let handle = Handle {
+                object: ObjectRef::of(&object),
+                file: None,
+                leaves: false,
+            };
+            let advice = about(&cause, &object, &handle, None);
+            assert!(advice.act.starts_with("grant the rights"), "{}", advice.act);
+            assert!(advice.act.contains(expected), "{expected}: {}", advice.act);
+            assert_eq!(advice.rank, Rank::Person);
+        }
+    }
 }
