@@ -255,7 +255,7 @@ async fn bad_names_labels_and_owners_are_422_with_a_cause_each() {
         fields,
         [
             "metadata.name",
-            "metadata.labels",
+            "metadata.labels[bad key]",
             "metadata.ownerReferences[0].uid"
         ]
     );

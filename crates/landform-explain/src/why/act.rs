@@ -233,7 +233,12 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
                 (None, Some(until)) => format!("Landform tries again by itself until {until}"),
                 (None, None) => "Landform tries again by itself".to_owned(),
             };
-            landform(Rank::Outside, format!("{}; {when}", outside(object)))
+            let target = object["spec"]["target"]["name"].as_str();
+            let act = match target.filter(|_| cause.reason == "Unreachable") {
+                Some(target) => format!("{when}; see that Target/{target} can be reached"),
+                None => format!("remove the cause that the error names; {when}"),
+            };
+            landform(Rank::Outside, act)
         }
         Sort::Running { since } => {
             let since = since.as_deref().unwrap_or("a moment ago");
@@ -445,16 +450,6 @@ pub(super) fn about_well(object: &ObjectRef, wait: &Wait, waiting: &Handle) -> A
             Rank::InWork,
             format!("wait: {} is looked at again by itself", waiting.object),
         ),
-    }
-}
-
-/// What must be done for an object to get on.
-fn outside(object: &Value) -> String {
-    match object["spec"]["target"]["name"].as_str() {
-        Some(target) => format!(
-            "remove the cause that the error names, and see that Target/{target} can be reached"
-        ),
-        None => "remove the cause that the error names".to_owned(),
     }
 }
 

@@ -86,7 +86,9 @@ mod tests {
     #[test]
     fn sizes_and_the_systems_files_are_read() {
         for (text, expected) in [
-            ("500", Some(500)),
+            ("5000000", Some(5_000_000)),
+            ("1Mi", Some(1 << 20)),
+            ("1023Ki", None),
             ("512Mi", Some(512 << 20)),
             ("4Gi", Some(4 << 30)),
             ("0", None),
