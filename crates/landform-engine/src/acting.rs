@@ -260,7 +260,7 @@ impl Question<'_> {
     ) -> Result<Option<Denied>, Failure> {
         let Self { client, who, .. } = self;
         let reviews: Api<SubjectAccessReview> = Api::all((*client).clone());
-        let mut missing = BTreeSet::new();
+        let (mut missing, mut lacking) = (BTreeSet::new(), Vec::new());
         let each = who.each();
         let mut asked = Vec::new();
         for right in rights.into_iter().collect::<BTreeSet<_>>() {
@@ -280,14 +280,15 @@ impl Question<'_> {
             };
             let answer = reviews.create(&PostParams::default(), &review).await?;
             if !answer.status.is_some_and(|status| status.allowed) {
-                missing.insert(right.clone());
+                lacking.push((right.clone(), who.user.clone()));
+                missing.insert(right);
             }
         }
         if missing.is_empty() {
             return Ok(None);
         }
         let denied = Denied::new(client, who, self.capacity, self.home, missing);
-        Ok(Some(denied.await))
+        Ok(Some(denied.await.lacked_by(lacking)))
     }
 }
 

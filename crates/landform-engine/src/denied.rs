@@ -34,6 +34,8 @@ pub struct Denied {
     /// The object that the user acts for.
     object: String,
     missing: BTreeSet<Right>,
+    /// Who of several users lacks which right.
+    lacking: Vec<(Right, String)>,
     /// Of a service account: it doesn't exist.
     unknown: bool,
     /// The object's namespace, when that is being deleted: no role can be made in it.
@@ -62,8 +64,25 @@ impl Denied {
             object: "this object".to_owned(),
             unknown: capacity == Capacity::Account && is_unknown(client, &who.user).await,
             missing,
+            lacking: Vec::new(),
             ending: home.map(ToOwned::to_owned),
         }
+    }
+
+    /// The same, with who lacks which right.
+    pub(crate) fn lacked_by(mut self, lacking: Vec<(Right, String)>) -> Self {
+        self.lacking = lacking;
+        self
+    }
+
+    /// A right, and who of several users lacks it.
+    fn listed(&self, right: &Right) -> String {
+        if self.users.len() < 2 {
+            return right.to_string();
+        }
+        let users = self.lacking.iter().filter(|(lacked, _)| lacked == right);
+        let users: Vec<String> = users.map(|(_, user)| format!("{user:?}")).collect();
+        format!("{right} (for {})", users.join(" and "))
     }
 
     /// The same about another object than the run's own.
@@ -81,7 +100,7 @@ impl Denied {
 
     fn text(&self) -> String {
         let listed = self.missing.iter().take(RIGHTS_LISTED_MAX);
-        let listed: Vec<String> = listed.map(Right::to_string).collect();
+        let listed: Vec<String> = listed.map(|right| self.listed(right)).collect();
         let more = match self.missing.len().saturating_sub(RIGHTS_LISTED_MAX) {
             0 => String::new(),
             more => format!("; and {more} more"),
@@ -195,6 +214,7 @@ mod tests {
             capacity,
             object: "this object".to_owned(),
             missing: missing.iter().cloned().collect(),
+            lacking: Vec::new(),
             unknown: false,
             ending: None,
         }

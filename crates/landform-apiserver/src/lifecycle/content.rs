@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
+use landform_api::keys::{FINALIZER_CASCADE, FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
 use landform_store::{RangeQuery, Record};
 
 use super::is_settled;
@@ -28,6 +29,8 @@ pub(super) struct Left {
     pub(super) finalizers: std::collections::BTreeMap<String, usize>,
 }
 
+/// The finalizers with which the collector waits for dependents.
+const OF_COLLECTOR: [&str; 3] = [FINALIZER_CASCADE, FINALIZER_FOREGROUND, FINALIZER_ORPHAN];
 /// No more owners of one object than these are looked at.
 const OWNERS_MOST: usize = 64;
 
@@ -116,7 +119,9 @@ impl ApiServer {
                 continue;
             };
             if found.metadata.namespace == namespace {
-                held |= !meta::finalizers(&decoded(&owner)?).is_empty();
+                let finalizers = decoded(&owner)?;
+                let mut finalizers = meta::finalizers(&finalizers).into_iter();
+                held |= finalizers.any(|name| !OF_COLLECTOR.contains(&name));
                 queue.extend(owners(&owner));
             }
         }

@@ -117,7 +117,7 @@ impl ApiServer {
 fn goes_last(resource: &Resource) -> bool {
     let plural = resource.plural.as_str();
     match resource.group.as_str() {
-        "" => matches!(plural, "secrets" | "serviceaccounts" | "configmaps"),
+        "" => matches!(plural, "secrets" | "serviceaccounts"),
         "rbac.authorization.k8s.io" => true,
         landscaper::GROUP => matches!(plural, "targets" | "dataobjects" | "contexts"),
         _ => false,

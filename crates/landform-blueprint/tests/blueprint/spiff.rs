@@ -80,7 +80,7 @@ fn errors_show_the_place_in_the_file() {
     let error = configs(definition, json!({"a": {"secret": "canary"}})).unwrap_err();
     let lines = [
         "blueprint.yaml:6:16: deployItems[0].name: `imports.a.b` is not found",
-        "blueprint.yaml:7:18: deployItems[0].config: component descriptors are not supported yet: give such values as imports",
+        "blueprint.yaml:7:18: deployItems[0].config: the installation has no component descriptor that can be read: registries can't be yet, so write it under spec.componentDescriptor.inline",
     ];
     assert_eq!(error, lines.join("; "));
     let definition = "deployExecutions:\n- name: a\n  type: Spiff\n  template:\n    deployItems:\n    - name: '(( imports.a.b ))'\n";
