@@ -9,7 +9,7 @@ use landform_sim::landscape::{Installation, Item};
 use super::growth::step;
 use super::tell::{
     End, a_while, apply, ask, ask_of_marked, delete, delete_in_background, given, let_stay,
-    survives,
+    survives, survives_in_long_version,
 };
 
 /// Something that is wrong with the installation `a`, which imports `x`.
@@ -139,7 +139,7 @@ fn ends_well(way: &str, out: &[Action], well: fn(&str, &End)) {
             let mut story = broken(trouble, was_sound);
             story.extend(out.iter().cloned());
             let what = format!("{}, {way}, sound before: {was_sound}", trouble.what);
-            well(&what, &survives(&story));
+            well(&what, &survives_in_long_version(&story));
         }
     }
 }
@@ -148,7 +148,7 @@ fn ends_well(way: &str, out: &[Action], well: fn(&str, &End)) {
 fn i11b_i16_what_is_wrong_can_be_read_at_the_root() {
     for trouble in TROUBLES {
         for was_sound in [false, true] {
-            let end = survives(&broken(trouble, was_sound));
+            let end = survives_in_long_version(&broken(trouble, was_sound));
             let what = format!("{}, sound before: {was_sound}", trouble.what);
             assert_eq!(end.phase("a"), trouble.phase, "{what}: {}", end.error("a"));
             let error = end.error("a");
