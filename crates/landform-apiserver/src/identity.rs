@@ -1,6 +1,8 @@
 //! Who makes a request: a name, groups, and what else is known of the caller.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use landform_api::writer::{ACCOUNT_PREFIX, ACCOUNTS, Writer};
 pub use landform_api::writer::{AUTHENTICATED, MASTERS};
@@ -8,9 +10,13 @@ pub use landform_api::writer::{AUTHENTICATED, MASTERS};
 /// The name of the server's own parts.
 const INTERNAL: &str = "system:landform";
 
-/// Who makes a request.
+/// Who makes a request. A clone costs nothing: each part that handles a request keeps one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct Identity(Arc<Caller>);
+
+/// What is known of who makes a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
     /// The user's name.
     pub user: String,
     /// The user's groups.
@@ -23,6 +29,26 @@ pub struct Identity {
     pub together: Vec<Identity>,
 }
 
+impl From<Caller> for Identity {
+    fn from(caller: Caller) -> Self {
+        Self(Arc::new(caller))
+    }
+}
+
+impl Deref for Identity {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+impl DerefMut for Identity {
+    fn deref_mut(&mut self) -> &mut Caller {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
 impl Identity {
     /// A user with these groups.
     #[must_use]
@@ -30,11 +56,12 @@ impl Identity {
         user: impl Into<String>,
         groups: impl IntoIterator<Item = G>,
     ) -> Self {
-        Self {
+        Caller {
             user: user.into(),
             groups: groups.into_iter().map(Into::into).collect(),
-            ..Self::default()
+            ..Caller::default()
         }
+        .into()
     }
 
     /// A part of the server itself.

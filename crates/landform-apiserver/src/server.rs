@@ -326,7 +326,7 @@ impl ApiServer {
         } else {
             &self.shared.writes
         };
-        let caller = identity.user.clone();
+        let sender = identity.clone();
         // Only the server's own parts write on behalf of others.
         let on_behalf = parts.extensions.remove::<OnBehalf>();
         let on_behalf = on_behalf.filter(|_| identity.is_internal());
@@ -386,7 +386,7 @@ impl ApiServer {
         let patience = self.shared.config.request_timeout;
         let body = receive(body, patience, &mut body_share).await?;
         // A watch holds its place only while it starts.
-        let _place = lane.enter(&caller).await?;
+        let _place = lane.enter(&sender.user).await?;
         let reader = identity.clone();
         let call = Call {
             method: parts.method,
@@ -410,11 +410,11 @@ impl ApiServer {
                 Some((view, _, rest)) => {
                     let rest = rest.to_owned();
                     let work = Work::View(view, rest, limited);
-                    self.carry_out(call, work, &caller).await
+                    self.carry_out(call, work, &sender.user).await
                 }
                 None => {
                     let work = Work::Request(target, is_watch);
-                    self.carry_out(call, work, &caller).await
+                    self.carry_out(call, work, &sender.user).await
                 }
             }
         };

@@ -110,6 +110,7 @@ impl Driver {
     /// Tells the machine what has come in, and does what it commands.
     fn step(&mut self, commands: &mut Vec<Command<Key>>) {
         self.refs_taken_in = 0;
+        self.count_kinds();
         self.take_times();
         self.tell_provisions();
         self.machine.step(self.events.drain(..), commands);

@@ -166,10 +166,9 @@ impl Driver {
         if definitions {
             self.kinds_changed.send_modify(|changes| *changes += 1);
         }
-        self.count_kinds();
     }
 
-    fn count_kinds(&self) {
+    pub(crate) fn count_kinds(&self) {
         let objects: usize = self.kinds.values().map(|kind| kind.objects.len()).sum();
         let failing = |kind: &&Kind| matches!(kind.reading, Reading::Failing(_));
         let failing = self.kinds.values().filter(failing).count();

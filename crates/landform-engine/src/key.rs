@@ -1,12 +1,13 @@
 //! What names an object for the engine: kind, namespace, name.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 use landform_api::kind::GroupKind;
 
 /// The name of an object. Versions of a kind are the same objects, so there is no version in it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The kind.
     pub kind: Arc<GroupKind>,
@@ -25,6 +26,26 @@ impl Key {
             namespace: namespace.into(),
             name: name.into(),
         }
+    }
+}
+
+/// By kind, namespace and name. The kind of most keys that are compared is the same piece of memory: nothing else is read of it.
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let kinds = if Arc::ptr_eq(&self.kind, &other.kind) {
+            Ordering::Equal
+        } else {
+            self.kind.cmp(&other.kind)
+        };
+        kinds
+            .then_with(|| self.namespace.cmp(&other.namespace))
+            .then_with(|| self.name.cmp(&other.name))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::body::Body;
 use crate::error::{ApiError, Result};
-use crate::identity::Identity;
+use crate::identity::{Caller, Identity};
 use crate::rbac::{Action, Ask};
 use crate::request::accept;
 use crate::request::decode::{self, BodyForm};
@@ -104,12 +104,12 @@ impl AccessSpec {
 
     /// Somebody else.
     fn subject(&self) -> Result<Identity> {
-        let identity = Identity {
+        let identity = Identity::from(Caller {
             user: self.user.clone().unwrap_or_default(),
             groups: self.groups.clone().unwrap_or_default(),
             uid: self.uid.clone().unwrap_or_default(),
-            ..Identity::default()
-        };
+            ..Caller::default()
+        });
         if identity.user.is_empty() && identity.groups.is_empty() {
             return Err(ApiError::bad_request(
                 "spec: at least one of user or groups must be specified",
