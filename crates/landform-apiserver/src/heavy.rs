@@ -56,7 +56,9 @@ impl ApiServer {
         if runtime.runtime_flavor() != RuntimeFlavor::MultiThread
             || !self.is_heavy(&call, &work).await?
         {
-            return self.work(&call, work).await;
+            // In a piece of memory of its own: a task of all parts together is larger than what the allocator hands out
+            // cheaply, and came from fresh pages each time.
+            return Box::pin(self.work(&call, work)).await;
         }
         let place = self.shared.heavy.enter(caller).await?;
         let server = self.clone();
