@@ -16,6 +16,9 @@ pub const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 /// The group of all service accounts; with a colon and a namespace, of those in it.
 pub const ACCOUNTS: &str = "system:serviceaccounts";
 
+/// A note lists at most this many writers.
+pub const WRITERS_MAX: usize = 32;
+
 /// In every error about missing rights, before the list of them: it tells such an error from others.
 pub const RIGHTS_MISSING: &str = "and these are missing:";
 
@@ -87,6 +90,20 @@ impl Writer {
         };
         let others = self.and.iter().flat_map(Self::each);
         std::iter::once(alone(self)).chain(others).collect()
+    }
+
+    /// The same, unless there are so many that no note should list them: then it is a writer without rights, until the object is
+    /// replaced as a whole.
+    #[must_use]
+    pub fn limited(self) -> Self {
+        if self.and.len() < WRITERS_MAX {
+            return self;
+        }
+        Self {
+            user: "system:too-many-writers".to_owned(),
+            groups: Vec::new(),
+            and: Vec::new(),
+        }
     }
 
     /// A service account.

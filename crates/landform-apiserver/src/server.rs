@@ -137,11 +137,12 @@ pub(crate) struct Shared {
     stopping: CancellationToken,
 }
 
-/// What a write by a part of the server says of the content that it leaves (C6).
-fn own_claim(method: &Method, target: &Target, whole: bool) -> Claim {
+/// What a write says of the content that it leaves (C6).
+fn claim(method: &Method, target: &Target, whole: bool) -> Claim {
     match target {
         _ if whole => Claim::Whole,
-        // The parts of the server that replace objects write their content as a whole, or leave it as it is.
+        // Who replaces an object sends all of its content. A patch names some of its fields, and its writer need not even know
+        // the others.
         Target::Objects(path) if *method == Method::PUT && path.subresource.is_none() => {
             Claim::Vouched
         }
@@ -335,11 +336,7 @@ impl ApiServer {
         let together = parts.extensions.remove::<Together>();
         let together = together.filter(|_| identity.is_internal());
         let whole = parts.extensions.remove::<WholeContent>().is_some();
-        let claim = if identity.is_internal() {
-            own_claim(&parts.method, &target, whole)
-        } else {
-            Claim::Vouched
-        };
+        let claim = claim(&parts.method, &target, whole && identity.is_internal());
         let mut identity = self.acting(identity, &parts.headers).await?;
         if let Some(Together(others)) = together {
             identity.together = others.iter().map(Identity::of_writer).collect();

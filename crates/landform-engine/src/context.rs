@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::acting::{self, Actor, Right, RightsLater};
-use crate::client::Clients;
+use crate::client::{Clients, Guise};
 use crate::clock::{Clock, millis};
 use crate::denied::Denied;
 use crate::driver::Driver;
@@ -143,6 +143,23 @@ impl Context {
         let uid = self.object.metadata.uid.as_deref().unwrap_or_default();
         let guise = acting::guise(self.actor())?;
         Ok(self.clients.maker_with(guise, uid))
+    }
+
+    /// The client of [`Context::client`]; what it creates is noted as made for the run's object.
+    #[must_use]
+    pub fn making_parts(&self) -> Client {
+        let uid = self.object.metadata.uid.as_deref().unwrap_or_default();
+        self.clients.maker_with(Guise::default(), uid)
+    }
+
+    /// Whether an object was made as a part of the run's object: its metadata says so, and may have been edited. Where the API
+    /// notes no makers they are all that there is.
+    #[must_use]
+    pub fn is_part(&self, object: &DynamicObject) -> bool {
+        let note = object.annotations().get(ANNOTATION_MAKER);
+        let maker = note.and_then(|note| Maker::read(note));
+        let own = self.object.metadata.uid.as_deref();
+        !self.clients.writers_noted || maker.is_some_and(|maker| Some(maker.uid.as_str()) == own)
     }
 
     /// For which object this one was made and with whose rights, if the API server noted it.

@@ -7,6 +7,7 @@ use landform_api::keys::{
     ANNOTATION_MAKER, ANNOTATION_NAMER, ANNOTATION_RENAMED_TO, ANNOTATION_SERVICE_ACCOUNT,
     ANNOTATION_WRITER,
 };
+use landform_api::landscaper::{GROUP, keys};
 use landform_api::writer::{Authors, Maker, Writer};
 use landform_api::{FieldError, FieldPath, FieldReason};
 use serde_json::{Value, json};
@@ -107,10 +108,10 @@ pub fn count_generation(object: &mut Object, old: &Object) {
 /// What a write says of the content that it leaves (C6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Claim {
-    /// Its writer vouches for all of it, if it changes anything: the way of clients.
+    /// Its writer vouches for all of it, if it changes anything: the way of those who replace an object.
     #[default]
     Vouched,
-    /// A part of it is the writer's, all else is the work of those who are noted: the way of Landform's own patches.
+    /// A part of it is the writer's, all else is the work of those who are noted: the way of patches.
     Part,
     /// All of it is the writer's, as it is.
     Whole,
@@ -122,16 +123,24 @@ pub enum Claim {
 /// A service account that is named, changed or taken away leaves the content's writer as it was: who names one doesn't
 /// vouch for the content, only for the account. Who writes the content vouches for the account as well.
 ///
-/// Whatever Landform puts right in an object, the note never gets stronger than the weakest author of what stays in it.
-pub fn note_writer(object: &mut Object, old: Option<&Object>, authors: &Authors, claim: Claim) {
+/// The note never gets stronger than the weakest author of what stays in the object, and whoever changes something that
+/// counts beside the content ([`counts_beside`]) becomes one of the authors.
+pub fn note_writer(
+    resource: &Resource,
+    object: &mut Object,
+    old: Option<&Object>,
+    authors: &Authors,
+    claim: Claim,
+) {
     let account = |object| annotation(object, ANNOTATION_SERVICE_ACCOUNT);
     let noted = |object, key| annotation(object, key).map(ToOwned::to_owned);
     let written_before = old.filter(|old| same_spec(object, old));
+    let beside = old.is_some_and(|old| counts_beside(resource, object, old));
     let writer = match (written_before, old, claim) {
-        (Some(old), _, Claim::Vouched | Claim::Part) => noted(old, ANNOTATION_WRITER),
-        (None, Some(old), Claim::Part) => {
+        (Some(old), _, Claim::Vouched | Claim::Part) if !beside => noted(old, ANNOTATION_WRITER),
+        (Some(old), _, Claim::Vouched | Claim::Part) | (None, Some(old), Claim::Part) => {
             let before = annotation(old, ANNOTATION_WRITER).map(Writer::read);
-            Writer::joined(before, authors.writer.clone()).map(|writer| writer.note())
+            Writer::joined(before, authors.writer.clone()).map(|writer| writer.limited().note())
         }
         _ => authors.writer.as_ref().map(Writer::note),
     };
@@ -150,6 +159,34 @@ pub fn note_writer(object: &mut Object, old: Option<&Object>, authors: &Authors,
     };
     set_note(object, ANNOTATION_WRITER, writer);
     set_note(object, ANNOTATION_NAMER, namer);
+}
+
+/// Whether a write changes something that is no content, and decides all the same what Landform does for the object (C6):
+/// what an installation or a deploy item is a part of, and so where its data comes from and goes to; that no service account
+/// limits it any more; and the status of a kind whose controllers remember there what they have made.
+fn counts_beside(resource: &Resource, object: &Object, old: &Object) -> bool {
+    let label = |object, key: &str| {
+        let labels = meta::metadata(object).get("labels");
+        labels.and_then(|labels| labels.get(key)).cloned()
+    };
+    let moved = [keys::ENCOMPASSED_BY, keys::MANAGED_BY, keys::ITEM_NAME]
+        .iter()
+        .any(|key| label(object, key) != label(old, key))
+        || annotation(object, keys::SUBINSTALLATION_NAME)
+            != annotation(old, keys::SUBINSTALLATION_NAME);
+    let account = |object| annotation(object, ANNOTATION_SERVICE_ACCOUNT);
+    let freed = account(object).is_none() && account(old).is_some();
+    let remembered = remembers(resource) && object.get("status") != old.get("status");
+    freed || remembered || (moved && resource.group == GROUP)
+}
+
+/// Whether controllers of Landform read what they have noted in the status of this kind. That of a deploy item is its
+/// deployer's, which may be anybody's program.
+fn remembers(resource: &Resource) -> bool {
+    let group = resource.group.as_str();
+    (group == GROUP && resource.kind != "DeployItem")
+        || group == "landform.dev"
+        || group.ends_with(".landform.dev")
 }
 
 /// Notes for which object another one is made (C6). It stays as it was noted first; what a client sends is dropped.

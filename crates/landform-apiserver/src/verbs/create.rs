@@ -55,7 +55,8 @@ impl ApiServer {
             &self.shared.environment.uid(),
             &now,
         );
-        rules::note_writer(&mut object, None, &options.authors, options.claim);
+        let (authors, claim) = (&options.authors, options.claim);
+        rules::note_writer(&place.resource, &mut object, None, authors, claim);
         rules::note_maker(&mut object, None, options.maker.as_ref());
         self.insert(place, object, options, warnings).await
     }

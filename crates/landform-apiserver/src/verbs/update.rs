@@ -98,7 +98,8 @@ impl ApiServer {
                     check_version(place, &object, &old, record.modified)?;
                     write::fit_to_schema(resource, &mut object, options, &mut warnings)?;
                     rules::prepare_update(resource, &mut object, &old, part);
-                    rules::note_writer(&mut object, Some(&old), &options.authors, options.claim);
+                    let (authors, claim) = (&options.authors, options.claim);
+                    rules::note_writer(resource, &mut object, Some(&old), authors, claim);
                     rules::note_maker(&mut object, Some(&old), None);
                     let errors = write::problems(resource, &mut object, Some(&old));
                     if !errors.is_empty() {

@@ -94,12 +94,14 @@ async fn c6_the_writer_of_every_kind_of_object_is_noted() {
 }
 
 #[tokio::test]
-async fn c6_who_changes_the_content_is_its_writer_from_then_on() {
+async fn c6_who_changes_the_content_is_one_of_its_writers_from_then_on() {
     let (api, jane) = prepared().await;
     let bob = bob(&api);
     jane.post(WIDGETS, widget("a", json!({}))).await.ok();
     let path = format!("{WIDGETS}/a");
     let bobs = Some(json!({"user": "bob"}));
+    let jane_alone = jane_note().unwrap();
+    let both = Some(json!({"user": "bob", "and": [jane_alone]}));
     // Metadata and status are no content.
     let labels = json!({"metadata": {"labels": {"a": "b"}, "finalizers": ["x/y"]}});
     let changed = bob.patch(&path, "merge", labels).await.ok();
@@ -113,30 +115,41 @@ async fn c6_who_changes_the_content_is_its_writer_from_then_on() {
         note(&bob.patch(&path, "merge", same).await.ok()),
         jane_note()
     );
-    // A dry run notes it only in the answer.
+    // A patch leaves the work of others, who stay noted. A dry run notes it only in the answer.
     let other = json!({"spec": {"replicas": 2}});
     let tried = format!("{path}?dryRun=All");
     assert_eq!(
         note(&bob.patch(&tried, "merge", other.clone()).await.ok()),
-        bobs
+        both
     );
     assert_eq!(note(&api.get(&path).await.ok()), jane_note());
-    assert_eq!(note(&bob.patch(&path, "merge", other).await.ok()), bobs);
-    // Every way to change it counts.
-    let scale = json!({"spec": {"replicas": 5}});
-    jane.patch(&format!("{path}/scale"), "merge", scale)
-        .await
-        .ok();
-    assert_eq!(note(&api.get(&path).await.ok()), jane_note());
-    let operations = json!([{"op": "replace", "path": "/spec/replicas", "value": 6}]);
-    assert_eq!(note(&bob.patch(&path, "json", operations).await.ok()), bobs);
-    let mut whole = api.get(&path).await.ok();
-    whole["spec"]["replicas"] = json!(7);
-    assert_eq!(note(&jane.put(&path, whole).await.ok()), jane_note());
-    // One who may do everything leaves no note.
+    assert_eq!(note(&bob.patch(&path, "merge", other).await.ok()), both);
     let root = api.by(Identity::new("root", [MASTERS]));
     let changed = root.patch(&path, "merge", json!({"spec": {"replicas": 8}}));
-    assert_eq!(note(&changed.await.ok()), None);
+    assert_eq!(note(&changed.await.ok()), both);
+    // Who replaces it vouches for all of it.
+    let replaced = async |client: &Api, replicas: u32| {
+        let mut whole = api.get(&path).await.ok();
+        whole["spec"]["replicas"] = json!(replicas);
+        note(&client.put(&path, whole).await.ok())
+    };
+    assert_eq!(replaced(&bob, 7).await, bobs);
+    // Every way to change a part counts.
+    let scale = json!({"spec": {"replicas": 5}});
+    jane.patch(&format!("{path}/scale"), "merge", scale.clone())
+        .await
+        .ok();
+    assert_eq!(note(&api.get(&path).await.ok()), both);
+    assert_eq!(replaced(&jane, 6).await, jane_note());
+    let mut scaled = api.get(&format!("{path}/scale")).await.ok();
+    scaled["spec"] = scale["spec"].clone();
+    bob.put(&format!("{path}/scale"), scaled).await.ok();
+    assert_eq!(note(&api.get(&path).await.ok()), both);
+    assert_eq!(replaced(&jane, 7).await, jane_note());
+    let operations = json!([{"op": "replace", "path": "/spec/replicas", "value": 6}]);
+    assert_eq!(note(&bob.patch(&path, "json", operations).await.ok()), both);
+    // One who may do everything leaves no note.
+    assert_eq!(replaced(&root, 9).await, None);
 }
 
 /// The note of who named the account.
@@ -155,8 +168,8 @@ async fn c6_who_names_an_account_is_not_the_writer_of_the_content() {
     let account = |name: Value| json!({"metadata": {"annotations": {ACCOUNT: name}}});
     let bobs = Some(json!({"user": "bob"}));
     let masters = Some(json!({"user": MASTERS, "groups": [MASTERS]}));
-    // Setting, changing and removing it leaves the content's writer, who counts again when it is gone.
-    let steps: [(&Api, Value, Option<Value>); 7] = [
+    // Setting and changing it leaves the content's writer, who counts again when one with all rights takes it away.
+    let steps: [(&Api, Value, Option<Value>); 6] = [
         (&root, json!("web"), masters.clone()),
         (&root, Value::Null, None),
         (&bob, json!("web"), bobs.clone()),
@@ -165,7 +178,6 @@ async fn c6_who_names_an_account_is_not_the_writer_of_the_content() {
         (&bob, json!("db"), masters),
         // The writer needs no note of their own.
         (&jane, json!("web"), None),
-        (&bob, Value::Null, None),
     ];
     for (client, name, expected) in steps {
         let changed = client.patch(&path, "merge", account(name.clone())).await;
@@ -175,21 +187,25 @@ async fn c6_who_names_an_account_is_not_the_writer_of_the_content() {
     }
     // Who writes the content vouches for the account that it goes with.
     root.patch(&path, "merge", account(json!("web"))).await.ok();
-    let other = |replicas: u32| json!({"spec": {"replicas": replicas}});
-    let changed = bob.patch(&path, "merge", other(2)).await.ok();
+    let mut whole = api.get(&path).await.ok();
+    whole["spec"]["replicas"] = json!(2);
+    let changed = bob.put(&path, whole.clone()).await.ok();
     assert_eq!((note(&changed), namer(&changed)), (bobs.clone(), None));
     // The content of one who may do everything, and another's account.
-    root.patch(&path, "merge", other(3)).await.ok();
+    whole["spec"]["replicas"] = json!(3);
+    whole["metadata"]["resourceVersion"] = changed["metadata"]["resourceVersion"].clone();
+    root.put(&path, whole).await.ok();
     let changed = bob.patch(&path, "merge", account(json!("db"))).await.ok();
-    assert_eq!((note(&changed), namer(&changed)), (None, bobs));
+    assert_eq!((note(&changed), namer(&changed)), (None, bobs.clone()));
+    // An account may be a limit: who takes it away answers for the content as well.
     let changed = bob.patch(&path, "merge", account(Value::Null)).await.ok();
-    assert_eq!((note(&changed), namer(&changed)), (None, None));
+    assert_eq!((note(&changed), namer(&changed)), (bobs, None));
     // Nobody forges it.
     let forged = json!({"metadata": {"annotations": {
         ACCOUNT: "web", NAMER: r#"{"user":"root","groups":["system:masters"]}"#,
     }}});
-    let changed = bob.patch(&path, "merge", forged.clone()).await.ok();
-    assert_eq!(namer(&changed), Some(json!({"user": "bob"})));
+    let changed = jane.patch(&path, "merge", forged.clone()).await.ok();
+    assert_eq!(namer(&changed), jane_note());
     let made = jane.post(
         WIDGETS,
         widget("b", forged["metadata"]["annotations"].clone()),
@@ -329,5 +345,66 @@ async fn c6_no_client_says_what_an_object_was_made_for() {
         let patch = json!({"metadata": {"annotations": {MAKER: r#"{"uid":"1"}"#}}});
         let made = client.patch(&path, "merge", patch).await.ok();
         assert_eq!(noted(&made), Value::Null, "{name}");
+    }
+}
+
+/// Metadata and statuses that decide what Landform does for an object: who changes them answers for it.
+#[tokio::test]
+async fn c6_who_moves_an_object_into_another_context_is_one_of_its_writers() {
+    use landform_api::landscaper::keys;
+    const ITEMS: &str = "/apis/landscaper.gardener.cloud/v1alpha1/namespaces/default";
+    let (api, _) = prepared().await;
+    let bob = bob(&api);
+    let root = api.by(Identity::new("root", [MASTERS]));
+    for definition in landform_api::landscaper::definition::definitions() {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        root.post(path, definition).await.ok();
+    }
+    let bobs = Some(json!({"user": "bob"}));
+    let label = |key: &str| json!({"metadata": {"labels": {key: "of-bob"}}});
+    let annotation = |key: &str| json!({"metadata": {"annotations": {key: "of-bob"}}});
+    let state = json!({"status": {"templateState": {"deploy/d": {"port": "1; id"}}}});
+    let export = json!({"status": {"exportRef": {"name": "other", "namespace": "default"}}});
+    let phase = json!({"status": {"phase": "Failed"}});
+    let table = [
+        ("installations", "", label(keys::ENCOMPASSED_BY), &bobs),
+        (
+            "installations",
+            "",
+            annotation(keys::SUBINSTALLATION_NAME),
+            &bobs,
+        ),
+        ("installations", "/status", state, &bobs),
+        ("executions", "/status", export, &bobs),
+        ("deployitems", "", label(keys::MANAGED_BY), &bobs),
+        ("deployitems", "", label(keys::ITEM_NAME), &bobs),
+        // A deployer, which may be anybody's program, says how an item is doing.
+        ("deployitems", "/status", phase, &None),
+        ("deployitems", "", label("team"), &None),
+        ("installations", "", annotation(keys::OPERATION), &None),
+    ];
+    for (number, (plural, part, change, expected)) in table.into_iter().enumerate() {
+        let kind = match plural {
+            "installations" => "Installation",
+            "executions" => "Execution",
+            _ => "DeployItem",
+        };
+        let spec = match kind {
+            "DeployItem" => json!({"type": "example.com/some"}),
+            "Execution" => json!({"deployItems": []}),
+            _ => json!({"blueprint": {"path": "b"}}),
+        };
+        let name = format!("o-{number}");
+        let object = json!({
+            "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": kind,
+            "metadata": {"name": name}, "spec": spec,
+        });
+        root.post(&format!("{ITEMS}/{plural}"), object).await.ok();
+        let path = format!("{ITEMS}/{plural}/{name}");
+        bob.patch(&format!("{path}{part}"), "merge", change.clone())
+            .await
+            .ok();
+        let stored = api.get(&path).await.ok();
+        assert_eq!(&note(&stored), expected, "{plural}{part}: {change}");
     }
 }

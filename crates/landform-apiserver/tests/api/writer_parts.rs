@@ -140,14 +140,16 @@ impl Watched<'_> {
         };
         answer.ok();
         match way {
-            // A client vouches for all of it.
-            Way::ClientPatch | Way::ClientReplace => {
+            // Who sends all of it vouches for all of it.
+            Way::ClientReplace => {
                 self.parts.insert(field, user.to_owned());
                 for author in self.parts.values_mut() {
                     user.clone_into(author);
                 }
             }
-            Way::Merge | Way::MergeAs => drop(self.parts.insert(field, user.to_owned())),
+            Way::ClientPatch | Way::Merge | Way::MergeAs => {
+                self.parts.insert(field, user.to_owned());
+            }
             Way::Whole | Way::WholeAs => {
                 self.parts = BTreeMap::from([(field, user.to_owned())]);
             }
@@ -168,7 +170,7 @@ impl Watched<'_> {
             );
         }
         let last = done.last().map(|(way, user)| (*way, *user));
-        if let Some((Way::Whole | Way::WholeAs | Way::ClientPatch, user)) = last {
+        if let Some((Way::Whole | Way::WholeAs | Way::ClientReplace, user)) = last {
             let alone: Vec<&str> = [user].into_iter().filter(|user| *user != "root").collect();
             assert_eq!(noted, alone, "{done:?}");
         }
@@ -205,7 +207,7 @@ async fn c6_a_note_is_never_stronger_than_the_weakest_author_of_what_is_there() 
                     parts: BTreeMap::from([("first".to_owned(), (*creator).to_owned())]),
                     count: 0,
                 };
-                let mut done = vec![(Way::ClientPatch, *creator)];
+                let mut done = vec![(Way::ClientReplace, *creator)];
                 for (way, user) in [*first, *second] {
                     watched.write(way, user).await;
                     done.push((way, user));

@@ -45,7 +45,8 @@ impl Objects {
         Ok(self.api(kind).get_opt(name).await?)
     }
 
-    /// Creates an object that is part of the one of a run, and has its service account. `None` when another one has its name.
+    /// Creates an object that is part of the one of a run, is noted as such and has its service account. `None` when another
+    /// one has its name.
     pub(super) async fn create_part(
         &self,
         context: &Context,
@@ -55,7 +56,8 @@ impl Objects {
     ) -> Result<Option<DynamicObject>, Failure> {
         let mut object = made(kind, metadata, content)?;
         context.inherit(&mut object.metadata);
-        self.create_made(kind, &object).await
+        let objects = Self::new(context.making_parts(), &self.namespace);
+        objects.create_made(kind, &object).await
     }
 
     /// Creates an object. `None` when another one has its name.

@@ -167,7 +167,7 @@ impl<'a> Act<'a> {
             Action::Ask(operation, objects) => self.ask(operation, &objects).await,
             Action::KeepOutside(objects) => self.keep_outside(&objects).await,
             Action::CollectExports => {
-                self.status.export_ref = export::collect(&self.world).await?;
+                self.status.export_ref = export::collect(self.context, &self.world).await?;
                 let wanted = &self.world.execution.spec.deploy_items;
                 let is_wanted = |name: &str| wanted.iter().any(|item| item.name == name);
                 let refs = &mut self.status.deploy_item_refs;

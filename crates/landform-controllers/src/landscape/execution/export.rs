@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use landform_api::landscaper::installation::ObjectReference;
 use landform_api::landscaper::{keys, names};
-use landform_engine::Failure;
+use landform_engine::{Context, Failure};
 use serde_json::{Map, Value, json};
 
 use super::act::parse_export;
@@ -15,14 +15,23 @@ use crate::landscape::objects::{is_owned_by, label_value, owner};
 const KEY: &str = "config";
 
 /// Writes the exports of all items, if they changed, and says where they are.
-pub(super) async fn collect(world: &World) -> Result<Option<ObjectReference>, Failure> {
+pub(super) async fn collect(
+    context: &Context,
+    world: &World,
+) -> Result<Option<ObjectReference>, Failure> {
     let objects = &world.objects;
     let mut all = Map::new();
     for (name, (object, item)) in &world.items {
         let Some(reference) = &item.status.export_ref else {
             continue;
         };
-        let secrets: Api<Secret> = Api::namespaced(objects.client(), objects.namespace());
+        // Labels and owner references can be moved to another's item (C6): such an item's exports take the right to read them.
+        let client = if context.is_part(object) {
+            objects.client()
+        } else {
+            context.acting()?
+        };
+        let secrets: Api<Secret> = Api::namespaced(client, objects.namespace());
         let Some(secret) = secrets.get_opt(&reference.name).await? else {
             let what = format!(
                 "the export Secret {} of the item {name} doesn't exist",

@@ -19,6 +19,7 @@ use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts;
+use crate::landscape::objects::is_owned_by;
 use crate::landscape::report::{Trouble, set_condition};
 
 /// The exports of one installation.
@@ -188,9 +189,14 @@ impl Export<'_> {
                     let execution: Execution =
                         serde_json::from_value(child.data.clone()).unwrap_or_default();
                     if let Some(export) = &execution.status.export_ref {
-                        let items = self.data("DataObject", &export.name, "data").await?;
+                        let found = self.world.objects.get("DataObject", &export.name).await?;
+                        // Who writes a status has no rights here by that: only the execution's own exports are read (C6).
+                        let uid = child.metadata.uid.as_deref();
+                        let items = found.filter(|found| is_owned_by(&found.metadata, uid));
                         values.deploy_items = items
-                            .and_then(|items| serde_json::from_value(items).ok())
+                            .and_then(|found| {
+                                serde_json::from_value(found.data["data"].clone()).ok()
+                            })
                             .unwrap_or_default();
                     }
                 }
