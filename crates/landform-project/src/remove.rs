@@ -19,7 +19,7 @@ use crate::status::{last_error, tell_people, waiting_on};
 
 /// What can be done about an object that the API doesn't let go.
 const WAY_OUT: &str = "a project removes what it didn't make itself with the rights of its last writer: \
-    grant what is missing, or have a user who has the rights change the project's spec";
+    grant what is missing, or have a user who has the rights replace the project with a changed spec (kubectl replace)";
 
 /// Whether an object of a project that is deleted goes with Landform's own rights, whoever wrote the project last (C6).
 ///

@@ -44,6 +44,7 @@ mod shop;
 mod target_sync;
 mod tenant;
 mod tenant_advice;
+mod tenant_context;
 mod tenant_deletion;
 mod tenant_parts;
 mod tenant_takeover;

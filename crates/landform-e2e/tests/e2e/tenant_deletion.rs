@@ -112,13 +112,15 @@ fn c6_a_project_that_a_tenant_edited_goes_with_what_it_made() {
     let told = [
         "forged",
         "cannot delete resource",
-        "change the project's spec",
+        "replace the project with a changed spec",
     ];
     says(&server, "project/marked", &told);
     server.kubectl(&["get", "configmap", "forged", "-n", "default"]);
     // The way out that it names.
-    let edit = r#"{"spec": {"grace": "2s"}}"#;
-    server.kubectl(&["patch", "project", "marked", "--type=merge", "-p", edit]);
+    let found = server.kubectl(&["get", "project", "marked", "-o", "json"]);
+    let changed = found.replace(r#""grace": "1s""#, r#""grace": "2s""#);
+    assert_ne!(changed, found);
+    server.kubectl_with(&["replace", "-f", "-"], &changed);
     server.kubectl(&["wait", "--for=delete", "project/marked", "--timeout=55s"]);
 }
 

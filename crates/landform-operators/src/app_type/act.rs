@@ -8,7 +8,7 @@ use landform_api::catalog::operator_version::OperatorVersionSpec;
 use landform_api::catalog::{self, AppTypePhase, keys};
 use landform_catalog::{Edges, Payload};
 use landform_decide::app_type::{Action, Decision, installed, upgrading};
-use landform_engine::{Context, EventType, Failure, Outcome, Right, write_time};
+use landform_engine::{Context, Denied, EventType, Failure, Outcome, Right, write_time};
 use semver::Version;
 use serde_json::json;
 
@@ -17,6 +17,8 @@ use crate::definition::write::{self, DefinitionOwner};
 use crate::objects;
 use crate::shared::Shared;
 
+/// Missing rights are asked for again after this time.
+const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
 /// So many versions that ran before are remembered.
 const HISTORY: usize = 20;
 
@@ -24,7 +26,7 @@ pub(super) async fn carry_out(
     context: &Context,
     shared: &Arc<Shared>,
     world: &World,
-    decision: Decision,
+    mut decision: Decision,
 ) -> Result<Outcome, Failure> {
     let act = Act {
         context,
@@ -34,13 +36,29 @@ pub(super) async fn carry_out(
     if !world.observed.marked {
         act.claim().await?;
     }
+    let mut refused = None;
     for action in &decision.actions {
+        if let Action::DeleteDefinitions(names) = action
+            && let Some(denied) = act.missing("delete", names).await?
+        {
+            refused = Some(format!("{denied}, or set spec.definitions to Keep"));
+            continue;
+        }
         act.act(action).await?;
+    }
+    if let Some(refused) = &refused {
+        for waiting in &mut decision.waiting_on {
+            waiting.reason.clone_from(refused);
+        }
     }
     let status = act.status(&decision);
     context.write_status(&status).await?;
     for action in &decision.afterwards {
         act.act(action).await?;
+    }
+    if refused.is_some() {
+        // A right that is granted tells nobody.
+        return Ok(Outcome::Recheck(RIGHTS_RECHECK));
     }
     let waiting = decision.waiting_on.first();
     Ok(waiting.map_or(Outcome::Done, |waiting| {
@@ -126,10 +144,8 @@ impl Act<'_> {
             let unnoted = facts.owner.as_ref() == Some(&me.title) && facts.owner_uid.is_none();
             if !facts.marked && (unowned || unnoted) {
                 // One who may not write a definition doesn't get it.
-                if self
-                    .may_not("patch", std::slice::from_ref(&facts.name))
-                    .await?
-                {
+                let name = std::slice::from_ref(&facts.name);
+                if self.missing("patch", name).await?.is_some() {
                     continue;
                 }
                 let client = self.context.acting()?;
@@ -173,10 +189,6 @@ impl Act<'_> {
                 Ok(())
             }
             Action::DeleteDefinitions(names) => {
-                // What the writer may not delete stays, and the app type goes all the same.
-                if self.may_not("delete", names).await? {
-                    return self.release(names).await;
-                }
                 let api = objects::definitions(&self.context.acting()?);
                 for name in names {
                     if let Some(found) = api.get_opt(name).await? {
@@ -189,14 +201,14 @@ impl Act<'_> {
         }
     }
 
-    /// Whether the writer lacks a right to any of these definitions (C6).
-    async fn may_not(&self, verb: &str, names: &[String]) -> Result<bool, Failure> {
+    /// Which rights to these definitions the writer lacks (C6).
+    async fn missing(&self, verb: &str, names: &[String]) -> Result<Option<Denied>, Failure> {
         let right = |name: &String| {
             let (group, resource) = ("apiextensions.k8s.io", "customresourcedefinitions");
             Right::new(verb, group, resource, "", name)
         };
         let rights: Vec<Right> = names.iter().map(right).collect();
-        Ok(self.context.missing(rights).await?.is_some())
+        self.context.missing(rights).await
     }
 
     async fn release(&self, names: &[String]) -> Result<(), Failure> {
