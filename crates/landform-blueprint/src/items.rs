@@ -35,6 +35,11 @@ pub(crate) fn render(
             for (at, value) in list.iter().enumerate() {
                 let object = Object::new(output.source, format!("{pointer}/{at}"), value);
                 let item = read(blueprint, input, &object);
+                if item.name.contains(',') {
+                    let message =
+                        "a comma can't be in the name of a deploy item: commas are between names";
+                    output.source.problem(&object.pointer("name"), message);
+                }
                 if !item.name.is_empty() && items.iter().any(|other| other.name == item.name) {
                     let message = format!(
                         "there are two deploy items {:?}: names have to differ",

@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::content;
+use super::objects::labelled;
 
 /// A DataObject or a Target that is exported or imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -194,11 +195,13 @@ impl Facts {
         }
     }
 
-    /// Whether its phase is about its present spec and its present imports (I10b). What it has exported must be where
+    /// Whether its phase is about its present spec and its present imports (I10b). One that is in a circle has failed
+    /// whatever is imported, and has noted no generations. What it has exported must be where
     /// those look for it that import it: a parent that was renamed has another context.
     pub(super) fn is_current(&self, present: &Generations) -> bool {
         let updated = self.up_to_date && self.recorded == *present;
-        let ended = self.ended && self.ended_imports == digest(present);
+        let whatever = self.ended_imports.is_empty();
+        let ended = self.ended && (whatever || self.ended_imports == digest(present));
         match self.phase {
             Some(InstallationPhase::Succeeded) => {
                 updated && self.exported.iter().eq(self.exports.keys())
@@ -414,7 +417,7 @@ pub(super) fn read(object: &DynamicObject) -> Glance {
 }
 
 pub(super) fn parent_of(object: &DynamicObject) -> Option<String> {
-    object.labels().get(keys::ENCOMPASSED_BY).cloned()
+    labelled(object, keys::ENCOMPASSED_BY).map(str::to_owned)
 }
 
 pub(super) fn operation_of(object: &DynamicObject) -> Option<Operation> {
@@ -492,11 +495,9 @@ pub(super) fn item(object: &DynamicObject) -> Item {
     let depends_on = depends_on.map_or("", String::as_str).split(',');
     let depends_on = depends_on.filter(|name| !name.is_empty());
     Item {
-        name: object
-            .labels()
-            .get(keys::ITEM_NAME)
-            .cloned()
-            .unwrap_or_default(),
+        name: labelled(object, keys::ITEM_NAME)
+            .unwrap_or_default()
+            .to_owned(),
         object: object.name_any(),
         depends_on: depends_on.map(str::to_owned).collect(),
         generation: object.metadata.generation.unwrap_or_default(),

@@ -1,9 +1,9 @@
 //! Reads and writes of the kinds that a landscape consists of.
 
-use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
-use landform_api::landscaper::{API_VERSION, GROUP, VERSION, names};
+use kube::{Client, ResourceExt as _};
+use landform_api::landscaper::{API_VERSION, GROUP, VERSION, labels};
 use landform_engine::{Context, Failure};
 use serde_json::{Value, json};
 
@@ -193,17 +193,15 @@ pub(super) fn owning_installation(object: &ObjectMeta) -> Option<&str> {
     owner.map(|owner| owner.name.as_str())
 }
 
-/// A text as the value of a label: itself if it can be one, else a hash of it.
-pub(super) fn label_value(text: &str) -> String {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let outer = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
-    let fits = text.len() <= 63
-        && text.chars().all(inner)
-        && outer(text.chars().next())
-        && outer(text.chars().last());
-    if fits {
-        text.to_owned()
-    } else {
-        names::data_name(Some("label"), &format!("/{text}"))
-    }
+/// The name that a label of an object stands for.
+pub(super) fn labelled<'a>(object: &'a DynamicObject, key: &str) -> Option<&'a str> {
+    labels::get(object.labels(), object.annotations(), key)
+}
+
+/// Sets a label that stands for a name.
+pub(super) fn set_label(metadata: &mut ObjectMeta, key: &str, name: &str) {
+    let mut annotations = metadata.annotations.take().unwrap_or_default();
+    let all = metadata.labels.get_or_insert_default();
+    labels::put(all, &mut annotations, key, name);
+    metadata.annotations = Some(annotations).filter(|all| !all.is_empty());
 }

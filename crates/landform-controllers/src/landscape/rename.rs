@@ -11,11 +11,11 @@ use kube::api::ListParams;
 use kube::core::DynamicObject;
 use landform_api::keys::PREFIX_RENAMING;
 use landform_api::landscaper::installation::InstallationStatus;
-use landform_api::landscaper::{Operation, keys};
+use landform_api::landscaper::{Operation, keys, labels};
 use landform_engine::{Context, Failure};
 use serde::Deserialize as _;
 
-use super::objects::{Objects, is_owned_by};
+use super::objects::{Objects, is_owned_by, set_label};
 
 /// An execution gets its name in this many steps, or not in this run.
 const MOVES_MOST: usize = 20;
@@ -35,7 +35,11 @@ pub(super) async fn installation(context: &Context, former: &str) -> Result<(), 
             .any(|found| found.reference.name == nested.name_any());
         if !known && is_owned_by(&nested.metadata, uid.as_deref()) {
             let mut wanted = nested.clone();
-            set_label(&mut wanted, keys::ENCOMPASSED_BY, &object.name_any());
+            set_label(
+                &mut wanted.metadata,
+                keys::ENCOMPASSED_BY,
+                &object.name_any(),
+            );
             objects.write("Installation", &nested, &wanted).await?;
         }
     }
@@ -89,7 +93,7 @@ pub(super) async fn execution(context: &Context, former: &str) -> Result<(), Fai
     for item in named_by(&objects, "DeployItem", keys::MANAGED_BY, former).await? {
         if is_owned_by(&item.metadata, uid.as_deref()) {
             let mut wanted = item.clone();
-            set_label(&mut wanted, keys::MANAGED_BY, &object.name_any());
+            set_label(&mut wanted.metadata, keys::MANAGED_BY, &object.name_any());
             objects.write("DeployItem", &item, &wanted).await?;
         }
     }
@@ -107,13 +111,8 @@ async fn named_by(
     label: &str,
     name: &str,
 ) -> Result<Vec<DynamicObject>, Failure> {
-    let wanted = ListParams::default().labels(&format!("{label}={name}"));
+    let wanted = ListParams::default().labels(&format!("{label}={}", labels::value(name)));
     Ok(objects.api(kind).list(&wanted).await?.items)
-}
-
-pub(super) fn set_label(object: &mut DynamicObject, label: &str, value: &str) {
-    let labels = object.metadata.labels.get_or_insert_default();
-    labels.insert(label.to_owned(), value.to_owned());
 }
 
 /// What somebody asked for before stays.

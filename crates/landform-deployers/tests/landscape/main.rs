@@ -12,6 +12,7 @@ mod deletion;
 mod errors;
 mod harness;
 mod manifests;
+mod names;
 mod nested;
 mod recorder;
 mod rename;

@@ -1,11 +1,13 @@
 //! Carries out what was decided about an execution.
 
+use std::collections::BTreeMap;
+
 use kube::core::DynamicObject;
 use landform_api::landscaper::execution::{
     DeployItemTemplate, ExecutionGeneration, VersionedObject, VersionedReference,
 };
 use landform_api::landscaper::{
-    ConditionStatus, DeployItemSpec, ExecutionPhase, ExecutionStatus, Operation, keys,
+    ConditionStatus, DeployItemSpec, ExecutionPhase, ExecutionStatus, Operation, keys, labels,
 };
 use landform_decide::execution::{Action, Decision, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::export;
 use super::observe::{World, item_object};
-use crate::landscape::objects::owner;
+use crate::landscape::objects::{owner, set_label};
 use crate::landscape::report::{Trouble, set_condition, set_error};
 
 /// One run of one execution.
@@ -213,6 +215,8 @@ impl<'a> Act<'a> {
             self.context.inherit(&mut wanted.metadata);
             let labels = wanted.metadata.labels.get_or_insert_default();
             labels.extend(template.labels.clone());
+            set_label(&mut wanted.metadata, keys::MANAGED_BY, &own);
+            set_label(&mut wanted.metadata, keys::ITEM_NAME, &template.name);
             let annotations = wanted.metadata.annotations.get_or_insert_default();
             if depends_on.is_empty() {
                 annotations.remove(keys::DEPENDS_ON);
@@ -227,13 +231,18 @@ impl<'a> Act<'a> {
             }
             return objects.write("DeployItem", found, &wanted).await;
         }
-        let mut labels = json!(template.labels);
-        labels[keys::MANAGED_BY] = json!(own);
-        labels[keys::ITEM_NAME] = json!(template.name);
-        let mut annotations = json!({keys::RECONCILE_TIME: now});
+        let mut labels = template.labels.clone();
+        let mut annotations = BTreeMap::from([(keys::RECONCILE_TIME.to_owned(), now)]);
         if !depends_on.is_empty() {
-            annotations[keys::DEPENDS_ON] = json!(depends_on);
+            annotations.insert(keys::DEPENDS_ON.to_owned(), depends_on);
         }
+        labels::put(&mut labels, &mut annotations, keys::MANAGED_BY, &own);
+        labels::put(
+            &mut labels,
+            &mut annotations,
+            keys::ITEM_NAME,
+            &template.name,
+        );
         let name = item_object(&self.world.metadata, &template.name);
         let metadata = json!({
             "name": name, "labels": labels, "annotations": annotations,

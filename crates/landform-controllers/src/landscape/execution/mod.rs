@@ -17,6 +17,7 @@ use serde::Deserialize as _;
 
 use super::facts::{content, movement};
 use super::index::Index;
+use super::objects::labelled;
 use super::rename;
 
 /// Reconciles executions.
@@ -55,10 +56,9 @@ impl Reconciler for Executions {
 
     fn related(&self) -> Vec<Related> {
         let items = Related::new(landscaper::kind("DeployItem"), |item| {
-            let execution = item.labels().get(keys::MANAGED_BY).cloned();
+            let execution = labelled(item, keys::MANAGED_BY).into_iter();
             execution
-                .into_iter()
-                .map(|name| (item.namespace(), name))
+                .map(|name| (item.namespace(), name.to_owned()))
                 .collect()
         });
         // An execution that goes together with its installation waits for a word of that.

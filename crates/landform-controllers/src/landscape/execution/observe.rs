@@ -13,7 +13,7 @@ use landform_engine::{Context, Failure};
 
 use crate::landscape::facts::{self, Facts};
 use crate::landscape::index::Index;
-use crate::landscape::objects::{Objects, is_owned_by};
+use crate::landscape::objects::{Objects, is_owned_by, labelled};
 
 /// So many items are read at once.
 const READS_AT_ONCE: usize = 16;
@@ -54,9 +54,9 @@ impl World {
             .await?;
         let mut items = BTreeMap::new();
         for object in found.into_iter().flatten() {
-            let ours = object.labels().get(keys::MANAGED_BY) == Some(&own)
+            let ours = labelled(&object, keys::MANAGED_BY) == Some(&own)
                 && is_owned_by(&object.metadata, metadata.uid.as_deref());
-            let name = object.labels().get(keys::ITEM_NAME).cloned();
+            let name = labelled(&object, keys::ITEM_NAME).map(str::to_owned);
             if let Some(name) = name.filter(|_| ours) {
                 let item = serde_json::from_value(object.data.clone()).unwrap_or_default();
                 items.insert(name, (object, item));

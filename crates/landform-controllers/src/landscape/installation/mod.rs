@@ -178,6 +178,7 @@ impl Reconciler for Installations {
         Some(json!({
             "phase": "Failed",
             "endedGeneration": object.metadata.generation,
+            "endedImports": "",
             "lastError": {
                 "operation": "CheckDependencies", "reason": "CyclicDependencies", "message": message,
                 "codes": ["ERR_CYCLIC_DEPENDENCIES"],
