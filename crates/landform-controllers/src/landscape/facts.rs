@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::content;
-use super::objects::labelled;
+use super::objects::{labelled, owning_installation};
 
 /// A DataObject or a Target that is exported or imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +80,8 @@ pub(super) type Generations = BTreeMap<String, Vec<String>>;
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) parent: Option<String>,
+    /// The installation that owns it. After a rename of the parent this is the new name at once.
+    pub(super) owner: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
     /// Whether it failed, or was aborted, as it is now.
@@ -191,6 +193,7 @@ impl Facts {
             lists,
             maps,
             taken: taken.collect(),
+            owner: owning_installation(&object.metadata).map(str::to_owned),
             parent,
         }
     }
@@ -438,6 +441,12 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
             object["kind"].as_str().hash(&mut hasher);
             object["name"].as_str().hash(&mut hasher);
         }
+    }
+    // What is exported, and where: after a rename of the parent that alone moves.
+    status["configGeneration"].as_str().hash(&mut hasher);
+    for exported in status["exportedObjects"].as_array().into_iter().flatten() {
+        exported["kind"].as_str().hash(&mut hasher);
+        exported["name"].as_str().hash(&mut hasher);
     }
     object.metadata.generation.hash(&mut hasher);
     object

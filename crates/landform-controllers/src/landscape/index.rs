@@ -398,6 +398,11 @@ impl Maps {
             let name = (namespace.to_owned(), name.clone());
             self.installations.get(&name)
         });
+        // What was nested in one that had this name before is on its way to another context.
+        let importer = self
+            .installations
+            .get(&(namespace.to_owned(), of.to_owned()));
+        let others = others.filter(|facts| importer.is_none_or(|own| own.owner == facts.owner));
         others.min_by_key(|facts| facts.claim(given))
     }
 

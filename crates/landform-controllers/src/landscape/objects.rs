@@ -3,7 +3,7 @@
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
 use kube::{Client, ResourceExt as _};
-use landform_api::landscaper::{API_VERSION, GROUP, VERSION, labels};
+use landform_api::landscaper::{API_VERSION, GROUP, VERSION, keys, labels, names};
 use landform_engine::{Context, Failure};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ impl Objects {
     ) -> Result<Option<DynamicObject>, Failure> {
         let mut object = made(kind, metadata, content)?;
         context.inherit(&mut object.metadata);
-        self.create_made(kind, &object).await
+        self.create_object(kind, &object).await
     }
 
     /// Creates an object. `None` when another one has its name.
@@ -66,10 +66,11 @@ impl Objects {
         content: Value,
     ) -> Result<Option<DynamicObject>, Failure> {
         let object = made(kind, metadata, content)?;
-        self.create_made(kind, &object).await
+        self.create_object(kind, &object).await
     }
 
-    async fn create_made(
+    /// Creates an object. `None` when another one has its name.
+    pub(super) async fn create_object(
         &self,
         kind: &str,
         object: &DynamicObject,
@@ -191,6 +192,23 @@ pub(super) fn owning_installation(object: &ObjectMeta) -> Option<&str> {
     let owner =
         owners.find(|owner| owner.kind == "Installation" && owner.api_version == API_VERSION);
     owner.map(|owner| owner.name.as_str())
+}
+
+/// Whether a DataObject or a Target is in a context in which its owner has no part any more: the owner, or the one
+/// that the owner is nested in, has been renamed, and will write it anew where it belongs.
+pub(super) fn is_misplaced(given: &DynamicObject, owner: &DynamicObject) -> bool {
+    let Some(context) = labelled(given, keys::DATA_CONTEXT) else {
+        return false;
+    };
+    let source_type = given.labels().get(keys::DATA_SOURCE_TYPE);
+    let of_nested = source_type.is_some_and(|value| value == "export");
+    let whose = if of_nested {
+        owning_installation(&owner.metadata)
+    } else {
+        owner.metadata.name.as_deref()
+    };
+    // Owner references have the present name at any time.
+    whose.is_some_and(|whose| names::installation_context(whose) != context)
 }
 
 /// The name that a label of an object stands for.

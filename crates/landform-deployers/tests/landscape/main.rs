@@ -16,6 +16,7 @@ mod names;
 mod nested;
 mod recorder;
 mod rename;
+mod rename_nested;
 mod secrets;
 mod spiff;
 mod target_maps;

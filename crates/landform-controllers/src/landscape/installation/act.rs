@@ -2,6 +2,7 @@
 
 use kube::core::ObjectMeta;
 use landform_api::landscaper::installation::InstallationStatus;
+use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ConditionStatus, InstallationPhase, Operation, keys};
 use landform_decide::Rule;
 use landform_decide::installation::{Action, ChildKind, Decision, Problem};
@@ -77,9 +78,17 @@ impl<'a> Act<'a> {
         })
     }
 
-    /// Lets it have an update (I13), whatever its status says.
-    pub(super) fn require_update(&mut self) {
+    /// Lets it have an update (I13), whatever its status says: it was renamed, and these objects were written for what
+    /// is nested in it. One that was aborted stays so.
+    pub(super) fn begin_anew(&mut self, written: Vec<ObjectName>) {
         self.status.observed_generation = None;
+        if self.status.phase == Some(InstallationPhase::Failed) {
+            self.status.ended_generation = None;
+        }
+        let objects = &mut self.status.context_objects;
+        objects.extend(written);
+        objects.sort();
+        objects.dedup();
     }
 
     pub(super) fn metadata(&self) -> &ObjectMeta {

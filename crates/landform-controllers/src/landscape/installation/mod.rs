@@ -49,8 +49,7 @@ impl Installations {
         shared_context::ensure(context, &self.index).await?;
         let mut run = act::Act::new(context, &self.index, &self.blueprints)?;
         if let Some(former) = context.former_name() {
-            rename::installation(context, former).await?;
-            run.require_update();
+            run.begin_anew(rename::installation(context, former).await?);
         }
         for _ in 0..ROUNDS {
             let (index, blueprints) = (&self.index, &self.blueprints);

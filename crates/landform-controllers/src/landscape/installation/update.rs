@@ -30,7 +30,9 @@ use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts::Facts;
-use crate::landscape::objects::{is_owned_by, labelled, owner, owning_installation, set_label};
+use crate::landscape::objects::{
+    is_misplaced, is_owned_by, labelled, owner, owning_installation, set_label,
+};
 use crate::landscape::rename;
 use crate::landscape::report::{Trouble, set_condition};
 
@@ -480,7 +482,7 @@ async fn is_left_behind(world: &World, kind: &str, found: &DynamicObject) -> Res
         // What a parent has written for its nested installations is no export.
         let was_export = found.labels().get(keys::DATA_SOURCE_TYPE);
         let was_export = was_export.is_some_and(|value| value == "export");
-        !same || facts.marked || (was_export && !exports)
+        !same || facts.marked || (was_export && !exports) || is_misplaced(found, &installation)
     }))
 }
 
