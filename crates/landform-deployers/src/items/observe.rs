@@ -56,7 +56,7 @@ pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<Stri
     let (spec, status) = (&item.object.spec, &item.object.status);
     let finalizers = item.metadata.finalizers.as_deref().unwrap_or_default();
     let is_true = |key| item.annotation(key) == Some(keys::TRUE);
-    let timeout = spec.timeout.as_deref().and_then(duration::parse);
+    let timeout = spec.timeout.as_deref().and_then(duration::timeout);
     let timeout_ms = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
     let elsewhere = || {
         // What a process of Landform had before, and doesn't serve any more, is for any deployer of that type.

@@ -7,6 +7,7 @@
 )]
 
 mod abort;
+mod asked;
 mod changes;
 mod deletion;
 mod errors;

@@ -6,6 +6,7 @@ use kube::core::DynamicObject;
 use landform_api::landscaper::execution::{
     DeployItemTemplate, ExecutionGeneration, VersionedObject, VersionedReference,
 };
+use landform_api::landscaper::report::note_operation;
 use landform_api::landscaper::{
     ConditionStatus, DeployItemSpec, ExecutionPhase, ExecutionStatus, Operation, keys, labels,
 };
@@ -36,6 +37,7 @@ impl<'a> Act<'a> {
     }
 
     pub(super) async fn carry_out(mut self, decision: Decision) -> Result<Outcome, Failure> {
+        self.tell_operation();
         for action in decision.actions {
             if let Err(failure) = self.act(action).await {
                 return Err(self.refused(failure).await);
@@ -84,6 +86,19 @@ impl<'a> Act<'a> {
             }
         }
         failure
+    }
+
+    /// An operation that there isn't is told, and else ignored.
+    fn tell_operation(&mut self) {
+        let now = write_time(self.context.now_ms());
+        let annotations = self.world.metadata.annotations.as_ref();
+        let operation = annotations.and_then(|all| all.get(keys::OPERATION));
+        let operation = operation.map(String::as_str);
+        let told = note_operation(&mut self.status.conditions, operation, &now);
+        if let Some(message) = told {
+            let warning = EventType::Warning;
+            self.context.event(warning, "UnknownOperation", &message);
+        }
     }
 
     fn tell(&mut self, phase: Option<ExecutionPhase>, problem: Option<Problem>) {

@@ -2,7 +2,7 @@
 
 use kube::core::ObjectMeta;
 use landform_api::landscaper::installation::InstallationStatus;
-use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::report::{CONDITION_OPERATION, ObjectName, note_operation};
 use landform_api::landscaper::{ConditionStatus, InstallationPhase, Operation, keys};
 use landform_decide::Rule;
 use landform_decide::installation::{Action, ChildKind, Decision, Problem};
@@ -104,6 +104,7 @@ impl<'a> Act<'a> {
         world: &World,
         decision: Decision,
     ) -> Result<End, Failure> {
+        self.tell_operation();
         for action in &decision.actions {
             match self.act(world, action).await {
                 Ok(()) => {}
@@ -211,6 +212,17 @@ impl<'a> Act<'a> {
         }
     }
 
+    /// An operation that there isn't is told, and else ignored.
+    fn tell_operation(&mut self) {
+        let now = write_time(self.context.now_ms());
+        let operation = annotation(&self.metadata, keys::OPERATION);
+        let told = note_operation(&mut self.status.conditions, operation, &now);
+        if let Some(message) = told {
+            let warning = EventType::Warning;
+            self.context.event(warning, "UnknownOperation", &message);
+        }
+    }
+
     fn tell(&mut self, world: &World, decision: &Decision) {
         if let Some(phase) = decision.phase {
             match phase {
@@ -248,7 +260,7 @@ impl<'a> Act<'a> {
         let now = write_time(self.context.now_ms());
         let conditions = &mut self.status.conditions;
         let all: Vec<String> = conditions.iter().map(|found| found.kind.clone()).collect();
-        for condition in all {
+        for condition in all.into_iter().filter(|kind| kind != CONDITION_OPERATION) {
             let done = ConditionStatus::True;
             set_condition(conditions, &condition, done, "Done", "", &now);
         }
