@@ -78,7 +78,11 @@ impl Objects {
         match self.api(kind).create(&PostParams::default(), object).await {
             Ok(created) => Ok(Some(created)),
             Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                let name = object.metadata.name.as_deref().unwrap_or_default();
+                let what = format!("the {kind} {name} can't be created");
+                Err(Failure::of_write(error, &what))
+            }
         }
     }
 
@@ -95,7 +99,10 @@ impl Objects {
         }
         let name = read.metadata.name.as_deref().unwrap_or_default();
         let parameters = PostParams::default();
-        Ok(self.api(kind).replace(name, &parameters, wanted).await?)
+        let written = self.api(kind).replace(name, &parameters, wanted).await;
+        written.map_err(|error| {
+            Failure::of_write(error, &format!("the {kind} {name} can't be changed"))
+        })
     }
 
     /// Sets annotations of an object that was read, if they aren't set already.
@@ -142,7 +149,10 @@ impl Objects {
                     "the {kind} {from} must be called {to} now, and another {kind} has that name: delete it, or rename back"
                 )))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                let what = format!("the {kind} {from} can't be renamed to {to}");
+                Err(Failure::of_write(error, &what))
+            }
         }
     }
 
@@ -158,7 +168,9 @@ impl Objects {
         let name = read.name.as_deref().unwrap_or_default();
         match self.api(kind).delete(name, &parameters).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            other => other.map(drop).map_err(Into::into),
+            other => other.map(drop).map_err(|error| {
+                Failure::of_write(error, &format!("the {kind} {name} can't be deleted"))
+            }),
         }
     }
 }

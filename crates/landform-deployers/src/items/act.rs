@@ -28,7 +28,28 @@ pub(super) struct Act<'a> {
 }
 
 impl Act<'_> {
+    /// What the API refuses to write is told, and tried again; what can't be written as it is fails the item.
     pub(super) async fn carry_out(
+        &self,
+        decision: Decision,
+        deployer: Option<&Arc<dyn Deployer>>,
+    ) -> Result<Outcome, Failure> {
+        match self.try_out(decision, deployer).await {
+            Err(Failure::Refused(message)) => {
+                let error = DeployError::transient("Reconcile", "WriteRefused", &message);
+                self.note_error(&error).await?;
+                Err(Failure::Refused(message))
+            }
+            Err(Failure::Invalid(message)) => {
+                self.end_as_failed(&DeployError::configuration("WriteInvalid", message))
+                    .await?;
+                self.give_up().await
+            }
+            other => other,
+        }
+    }
+
+    async fn try_out(
         &self,
         decision: Decision,
         deployer: Option<&Arc<dyn Deployer>>,

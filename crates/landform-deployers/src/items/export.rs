@@ -67,7 +67,8 @@ pub(super) async fn write(
         }
         if found.data.as_ref() != Some(&data) {
             found.data = Some(data);
-            api.replace(&name, &PostParams::default(), &found).await?;
+            let replaced = api.replace(&name, &PostParams::default(), &found).await;
+            replaced.map_err(|error| unwritten(error, &name))?;
         }
         return Ok(Written::To(Some(reference)));
     }
@@ -88,13 +89,21 @@ pub(super) async fn write(
         data: Some(data),
         ..Secret::default()
     };
-    api.create(&PostParams::default(), &secret).await?;
+    let created = api.create(&PostParams::default(), &secret).await;
+    created.map_err(|error| unwritten(error, &reference.name))?;
     Ok(Written::To(Some(reference)))
 }
 
 fn is_owned_by(object: &ObjectMeta, uid: &str) -> bool {
     let mut owners = object.owner_references.iter().flatten();
     owners.any(|owner| owner.uid == uid && !uid.is_empty())
+}
+
+fn unwritten(error: kube::Error, name: &str) -> Failure {
+    Failure::of_write(
+        error,
+        &format!("what the item exports can't be written into the Secret {name}"),
+    )
 }
 
 fn foreign(name: &str) -> DeployError {

@@ -8,7 +8,8 @@ use landform_api::landscaper::execution::{
 };
 use landform_api::landscaper::report::note_operation;
 use landform_api::landscaper::{
-    ConditionStatus, DeployItemSpec, ExecutionPhase, ExecutionStatus, Operation, keys, labels,
+    ConditionStatus, DeployItemSpec, ErrorCode, ExecutionPhase, ExecutionStatus, Operation, keys,
+    labels,
 };
 use landform_decide::execution::{Action, Decision, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use super::export;
 use super::observe::{World, item_object};
 use crate::landscape::objects::{owner, set_label};
-use crate::landscape::report::{Trouble, set_condition, set_error};
+use crate::landscape::report::{Trouble, forget_refusal, set_condition, set_error};
 
 /// One run of one execution.
 pub(super) struct Act<'a> {
@@ -40,10 +41,13 @@ impl<'a> Act<'a> {
         self.tell_operation();
         for action in decision.actions {
             if let Err(failure) = self.act(action).await {
-                return Err(self.refused(failure).await);
+                return self.fail(failure).await;
             }
         }
         self.tell(decision.phase, decision.problem);
+        if decision.afterwards.is_empty() {
+            forget_refusal(&mut self.status.last_error);
+        }
         let namespace = self.world.objects.namespace().to_owned();
         let mut waiting_on = decision.waiting_on;
         for object in waiting_on
@@ -62,30 +66,28 @@ impl<'a> Act<'a> {
         self.world.execution.status = self.status.clone();
         for action in decision.afterwards {
             if let Err(failure) = self.act(action).await {
-                return Err(self.refused(failure).await);
+                return self.fail(failure).await;
             }
         }
         Ok(first.map_or(Outcome::Done, Outcome::Wait))
     }
 
-    /// Notes a write that the API refused, such as that of an item for which a quota has no room. What else the run
-    /// found is not written: the next one begins where this one did.
-    async fn refused(&self, failure: Failure) -> Failure {
-        let Failure::Refused(message) = &failure else {
-            return failure;
+    /// An item that can't be written as it is fails the execution; one that may be written later, when a quota has room
+    /// for it, is tried again. What else the run found is not written: the next one begins where this one did.
+    async fn fail(&mut self, failure: Failure) -> Result<Outcome, Failure> {
+        let Failure::Invalid(message) = failure else {
+            return Err(failure);
         };
-        let trouble = Trouble::refused("ReconcileDeployItems", message);
-        let mut status = self.world.execution.status.clone();
-        let now = write_time(self.context.now_ms());
-        if set_error(&mut status.last_error, &trouble, &now) {
-            let warning = EventType::Warning;
-            self.context
-                .event(warning, &trouble.reason, &trouble.message);
-            if let Err(failure) = self.context.write_status(&status).await {
-                return failure;
-            }
-        }
-        failure
+        self.status = self.world.execution.status.clone();
+        let problem = Problem {
+            reason: "WriteInvalid",
+            message,
+            code: Some(ErrorCode::ConfigurationProblem),
+        };
+        self.tell(Some(ExecutionPhase::Failed), Some(problem));
+        self.status.waiting_on.clear();
+        self.context.write_status(&self.status).await?;
+        Ok(Outcome::Done)
     }
 
     /// An operation that there isn't is told, and else ignored.
@@ -266,10 +268,11 @@ impl<'a> Act<'a> {
         let created = objects
             .create_part(self.context, "DeployItem", metadata, json!({"spec": spec}))
             .await?;
+        // It was not there a moment ago, or it is another one's.
         created.ok_or_else(|| {
-            // It was not there a moment ago: somebody else made it, and the next run will see.
-            Failure::Conflict(format!(
-                "the DeployItem {name} exists and is not this execution's"
+            Failure::Refused(format!(
+                "the DeployItem {name}, which would be {:?}, exists and is not this execution's: delete it",
+                template.name
             ))
         })
     }

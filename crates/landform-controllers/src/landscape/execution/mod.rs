@@ -18,7 +18,7 @@ use serde::Deserialize as _;
 use super::facts::{content, movement};
 use super::index::Index;
 use super::objects::labelled;
-use super::rename;
+use super::{rename, report};
 
 /// Reconciles executions.
 pub struct Executions {
@@ -29,6 +29,18 @@ impl Executions {
     pub(super) fn new(index: Arc<Index>) -> Self {
         Self { index }
     }
+
+    async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        if let Some(former) = context.former_name() {
+            rename::execution(context, former).await?;
+        }
+        let world = observe::World::read(context, &self.index).await?;
+        let decision = decide(&world.observed());
+        if let Some(rule) = decision.rule {
+            tracing::debug!(%rule, actions = ?decision.actions, "decided");
+        }
+        act::Act::new(context, world).carry_out(decision).await
+    }
 }
 
 impl Reconciler for Executions {
@@ -38,15 +50,10 @@ impl Reconciler for Executions {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(async move {
-            if let Some(former) = context.former_name() {
-                rename::execution(context, former).await?;
+            match self.run(context).await {
+                Ok(outcome) => Ok(outcome),
+                Err(failure) => Err(report::tell(context, "ReconcileDeployItems", failure).await),
             }
-            let world = observe::World::read(context, &self.index).await?;
-            let decision = decide(&world.observed());
-            if let Some(rule) = decision.rule {
-                tracing::debug!(%rule, actions = ?decision.actions, "decided");
-            }
-            act::Act::new(context, world).carry_out(decision).await
         })
     }
 

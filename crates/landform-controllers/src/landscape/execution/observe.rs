@@ -54,9 +54,13 @@ impl World {
             .await?;
         let mut items = BTreeMap::new();
         for object in found.into_iter().flatten() {
-            let ours = labelled(&object, keys::MANAGED_BY) == Some(&own)
-                && is_owned_by(&object.metadata, metadata.uid.as_deref());
-            let name = labelled(&object, keys::ITEM_NAME).map(str::to_owned);
+            // Labels can be changed by others, and are put right by the next update.
+            let ours = is_owned_by(&object.metadata, metadata.uid.as_deref());
+            let mut of_spec = execution.spec.deploy_items.iter();
+            let item = of_spec.find(|item| item_object(&metadata, &item.name) == object.name_any());
+            let name = item.map(|item| item.name.as_str());
+            let name = name.or_else(|| labelled(&object, keys::ITEM_NAME));
+            let name = name.map(str::to_owned);
             if let Some(name) = name.filter(|_| ours) {
                 let item = serde_json::from_value(object.data.clone()).unwrap_or_default();
                 items.insert(name, (object, item));

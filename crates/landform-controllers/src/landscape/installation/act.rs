@@ -13,7 +13,7 @@ use super::{export, update};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts;
 use crate::landscape::index::Index;
-use crate::landscape::report::{Trouble, set_condition, set_error};
+use crate::landscape::report::{Trouble, forget_refusal, set_condition, set_error};
 
 /// Missing rights are asked for again after this time.
 const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
@@ -108,12 +108,7 @@ impl<'a> Act<'a> {
         for action in &decision.actions {
             match self.act(world, action).await {
                 Ok(()) => {}
-                Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self
-                        .stop(world, &Trouble::refused("Reconcile", message))
-                        .await;
-                }
-                Err(Stop::Failure(failure)) => return Err(failure),
+                Err(Stop::Failure(failure)) => return self.fail(world, failure).await,
                 Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => {
                     self.status.phase = Some(InstallationPhase::Progressing);
@@ -128,12 +123,7 @@ impl<'a> Act<'a> {
         for action in &decision.afterwards {
             match self.act(world, action).await {
                 Ok(()) => {}
-                Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self
-                        .stop(world, &Trouble::refused("Reconcile", message))
-                        .await;
-                }
-                Err(Stop::Failure(failure)) => return Err(failure),
+                Err(Stop::Failure(failure)) => return self.fail(world, failure).await,
                 Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
             }
@@ -182,6 +172,14 @@ impl<'a> Act<'a> {
             Ok(End::Stopped(Outcome::Done))
         } else {
             Err(Failure::Transient(trouble.message.clone()))
+        }
+    }
+
+    /// What can't be written as it is fails the installation; what may be written later is tried again.
+    async fn fail(&mut self, world: &World, failure: Failure) -> Result<End, Failure> {
+        match Trouble::of_write("Reconcile", &failure) {
+            Some(trouble) => self.stop(world, &trouble).await,
+            None => Err(failure),
         }
     }
 
@@ -251,6 +249,7 @@ impl<'a> Act<'a> {
             None if decision.rule == Some(Rule::I15) || decision.rule == Some(Rule::I21) => {
                 self.status.last_error = None;
             }
+            None if decision.afterwards.is_empty() => forget_refusal(&mut self.status.last_error),
             None => {}
         }
     }
@@ -305,10 +304,18 @@ impl<'a> Act<'a> {
             Action::UpdateBeforeDeletion { force } => match self.update(world, *force).await {
                 Ok(()) if !force => Ok(()),
                 Ok(()) => self.delete_nested(world, true).await,
+                // What can't be updated goes all the same.
                 Err(Stop::Trouble(trouble)) => {
                     self.note(&trouble);
                     self.delete_nested(world, *force).await
                 }
+                Err(Stop::Failure(failure)) => match Trouble::of_write("Reconcile", &failure) {
+                    Some(trouble) => {
+                        self.note(&trouble);
+                        self.delete_nested(world, *force).await
+                    }
+                    None => Err(failure.into()),
+                },
                 Err(stop) => Err(stop),
             },
             Action::DeleteNested { force } => self.delete_nested(world, *force).await,

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use super::blueprints::Blueprints;
 use super::facts::{self, Facts, GivenKind, movement, parent_of};
 use super::index::Index;
-use super::rename;
+use super::{rename, report};
 
 /// So many rounds of a run at most: each rule that asks for another one does so once.
 const ROUNDS: usize = 8;
@@ -79,7 +79,12 @@ impl Reconciler for Installations {
     }
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
-        Box::pin(self.run(context))
+        Box::pin(async move {
+            match self.run(context).await {
+                Ok(outcome) => Ok(outcome),
+                Err(failure) => Err(report::tell(context, "Reconcile", failure).await),
+            }
+        })
     }
 
     fn order(&self) -> Order {

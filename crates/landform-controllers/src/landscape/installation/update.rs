@@ -341,6 +341,26 @@ impl Update<'_> {
         Ok(())
     }
 
+    /// Why a nested installation can't be made.
+    async fn taken(&self, name: &str, object: &str) -> Result<Stop, Stop> {
+        let found = self.world.objects.get("Installation", object).await?;
+        let uid = self.world.metadata.uid.as_deref();
+        if found.is_none_or(|found| is_owned_by(&found.metadata, uid)) {
+            // Made by a run that did not come to its end, and not in the index yet: the next run sees it.
+            let what = format!("the Installation {object} exists already");
+            return Ok(Failure::Conflict(what).into());
+        }
+        let message = format!(
+            "the Installation {object}, which would be the nested {name:?}, exists and is not this installation's: delete it"
+        );
+        let trouble = Trouble::configuration("EnsureSubInstallations", "NameTaken", message);
+        Ok(Trouble {
+            codes: Vec::new(),
+            ..trouble
+        }
+        .into())
+    }
+
     async fn create_nested(&self, name: &str, spec: Value) -> Result<String, Stop> {
         let world = self.world;
         let uid = world.metadata.uid.as_deref().unwrap_or_default();
@@ -369,10 +389,7 @@ impl Update<'_> {
             json!({"spec": spec}),
         );
         if created.await?.is_none() {
-            // Made by a run that did not come to its end, and not in the index yet: the next run sees it.
-            return Err(
-                Failure::Conflict(format!("the Installation {object} exists already")).into(),
-            );
+            return Err(self.taken(name, &object).await?);
         }
         Ok(object)
     }
