@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 use serde_json::json;
 
 /// The reason of a [`LastError`] about a write that the API refused and that may work later.
-const WRITE_REFUSED: &str = "WriteRefused";
+pub(super) const WRITE_REFUSED: &str = "WriteRefused";
 
 /// Something that went wrong, ready to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,9 +101,10 @@ pub(super) fn set_error(last: &mut Option<LastError>, trouble: &Trouble, now: &s
     !same
 }
 
-/// Forgets a write that was refused, when all that was to be written has been.
-pub(super) fn forget_refusal(last: &mut Option<LastError>) {
-    *last = last.take().filter(|last| last.reason != WRITE_REFUSED);
+/// Forgets a write that was refused, when all that was to be written has been. Says whether there was one.
+pub(super) fn forget_refusal(last: &mut Option<LastError>) -> bool {
+    let refused = last.take_if(|last| last.reason == WRITE_REFUSED);
+    refused.is_some()
 }
 
 /// Notes a condition, in its place or at the end.

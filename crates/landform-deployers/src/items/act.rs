@@ -15,7 +15,7 @@ use landform_decide::deploy_item::{Action, Decision, Late};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
 use super::IDENTITY;
-use super::observe::Item;
+use super::observe::{Item, WRITE_REFUSED};
 use super::work::Work;
 use crate::deployer::{DeployError, Deployer, Wake};
 
@@ -36,8 +36,12 @@ impl Act<'_> {
     ) -> Result<Outcome, Failure> {
         match self.try_out(decision, deployer).await {
             Err(Failure::Refused(message)) => {
-                let error = DeployError::transient("Reconcile", "WriteRefused", &message);
-                self.note_error(&error).await?;
+                let error = DeployError::transient("Reconcile", WRITE_REFUSED, &message);
+                if self.item.metadata.deletion_timestamp.is_some() {
+                    self.note_error(&error).await?;
+                } else {
+                    self.end_as_failed(&error).await?;
+                }
                 Err(Failure::Refused(message))
             }
             Err(Failure::Invalid(message)) => {
@@ -62,6 +66,11 @@ impl Act<'_> {
             return self.give_up().await;
         }
         match action {
+            // It has failed only because something could not be written: that may be possible now.
+            Action::Nothing if self.item.was_refused() => {
+                let until_ms = self.context.now_ms().saturating_add(self.timeout_ms);
+                self.work(until_ms).deploy(deployer).await
+            }
             Action::Nothing => Ok(Outcome::Done),
             Action::Wait { until_ms, on } => self.wait(rule, until_ms, on).await,
             Action::Fail(late) => self.fail(&late).await,

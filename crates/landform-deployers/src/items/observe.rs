@@ -3,10 +3,13 @@
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::duration;
-use landform_api::landscaper::{DeployItem, Operation, keys};
+use landform_api::landscaper::{DeployItem, ExecutionPhase, Operation, keys};
 use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
 use landform_engine::{Context, Failure, read_time};
 use serde::Deserialize as _;
+
+/// The reason of an error about a write that the API refused and that may work later.
+pub(super) const WRITE_REFUSED: &str = "WriteRefused";
 
 /// The item of a run, as it was when the run began.
 pub(super) struct Item {
@@ -45,6 +48,14 @@ impl Item {
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
         let annotations = self.metadata.annotations.as_ref()?;
         annotations.get(key).map(String::as_str)
+    }
+
+    /// Whether it has failed because a write was refused that may work later.
+    pub(super) fn was_refused(&self) -> bool {
+        let status = &self.object.status;
+        let error = status.last_error.as_ref();
+        status.phase == Some(ExecutionPhase::Failed)
+            && error.is_some_and(|error| error.reason == WRITE_REFUSED)
     }
 
     fn time(&self, key: &str) -> Option<u64> {

@@ -16,6 +16,8 @@ mod manifests;
 mod names;
 mod nested;
 mod recorder;
+mod refusals;
+mod refused;
 mod rename;
 mod rename_nested;
 mod secrets;

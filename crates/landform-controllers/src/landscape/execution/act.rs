@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::export;
 use super::observe::{World, item_object};
 use crate::landscape::objects::{owner, set_label};
-use crate::landscape::report::{Trouble, forget_refusal, set_condition, set_error};
+use crate::landscape::report::{Trouble, WRITE_REFUSED, forget_refusal, set_condition, set_error};
 
 /// One run of one execution.
 pub(super) struct Act<'a> {
@@ -72,22 +72,32 @@ impl<'a> Act<'a> {
         Ok(first.map_or(Outcome::Done, Outcome::Wait))
     }
 
-    /// An item that can't be written as it is fails the execution; one that may be written later, when a quota has room
-    /// for it, is tried again. What else the run found is not written: the next one begins where this one did.
+    /// An item that can't be written fails the execution: nothing is at work. One that may be written later, when a quota
+    /// has room for it, is tried again. What else the run found is not written: the next one begins where this one did.
     async fn fail(&mut self, failure: Failure) -> Result<Outcome, Failure> {
-        let Failure::Invalid(message) = failure else {
-            return Err(failure);
+        let (reason, message, code) = match &failure {
+            Failure::Refused(message) => (WRITE_REFUSED, message, None),
+            Failure::Invalid(message) => {
+                let code = ErrorCode::ConfigurationProblem;
+                ("WriteInvalid", message, Some(code))
+            }
+            Failure::Conflict(_) | Failure::Transient(_) | Failure::Cancelled => {
+                return Err(failure);
+            }
         };
         self.status = self.world.execution.status.clone();
         let problem = Problem {
-            reason: "WriteInvalid",
-            message,
-            code: Some(ErrorCode::ConfigurationProblem),
+            reason,
+            message: message.clone(),
+            code,
         };
         self.tell(Some(ExecutionPhase::Failed), Some(problem));
         self.status.waiting_on.clear();
         self.context.write_status(&self.status).await?;
-        Ok(Outcome::Done)
+        match failure {
+            Failure::Invalid(_) => Ok(Outcome::Done),
+            failure => Err(failure),
+        }
     }
 
     /// An operation that there isn't is told, and else ignored.

@@ -93,7 +93,10 @@ impl World {
     }
 
     pub(super) fn observed(&self) -> Observed {
-        let items = self.items.values().map(|(object, _)| facts::item(object));
+        let items = self.items.iter().map(|(name, (object, _))| Item {
+            name: name.clone(),
+            ..facts::item(object)
+        });
         let seen = observed(&self.metadata, &self.execution, items.collect());
         let holds = |phase: Option<InstallationPhase>| phase != Some(InstallationPhase::Deleting);
         let owner = self.owner.as_ref().filter(|(_, phase)| holds(*phase));

@@ -123,7 +123,7 @@ impl<'a> Act<'a> {
         for action in &decision.afterwards {
             match self.act(world, action).await {
                 Ok(()) => {}
-                Err(Stop::Failure(failure)) => return self.fail(world, failure).await,
+                Err(Stop::Failure(failure)) => return Err(failure),
                 Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
             }
@@ -175,12 +175,15 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// What can't be written as it is fails the installation; what may be written later is tried again.
+    /// What can't be written fails the installation: nothing is at work. What may be written later is tried again.
     async fn fail(&mut self, world: &World, failure: Failure) -> Result<End, Failure> {
-        match Trouble::of_write("Reconcile", &failure) {
-            Some(trouble) => self.stop(world, &trouble).await,
-            None => Err(failure),
+        let Some(trouble) = Trouble::of_write("Reconcile", &failure) else {
+            return Err(failure);
+        };
+        if !trouble.is_fatal() {
+            self.end_as(world, InstallationPhase::Failed);
         }
+        self.stop(world, &trouble).await
     }
 
     fn end_as(&mut self, world: &World, phase: InstallationPhase) {
@@ -249,7 +252,13 @@ impl<'a> Act<'a> {
             None if decision.rule == Some(Rule::I15) || decision.rule == Some(Rule::I21) => {
                 self.status.last_error = None;
             }
-            None if decision.afterwards.is_empty() => forget_refusal(&mut self.status.last_error),
+            None if decision.afterwards.is_empty() => {
+                if forget_refusal(&mut self.status.last_error) {
+                    // That was why it had ended.
+                    self.status.ended_generation = None;
+                    self.status.ended_imports.clear();
+                }
+            }
             None => {}
         }
     }
