@@ -125,6 +125,9 @@ fn structural(schema: &Value) -> Value {
     if let Some(required) = fields.get("required") {
         result.insert("required".into(), required.clone());
     }
+    if let Some(pattern @ Value::String(_)) = fields.get("pattern") {
+        result.insert("pattern".into(), pattern.clone());
+    }
     if let Some(format @ ("int32" | "int64")) = fields.get("format").and_then(Value::as_str) {
         result.insert("format".into(), json!(format));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landform_api::duration;
 use landform_api::landscaper::execution::DeployItemTemplate;
 use landform_api::landscaper::installation::ObjectReference;
 use serde_json::{Map, Value};
@@ -35,6 +36,11 @@ pub(crate) fn render(
             for (at, value) in list.iter().enumerate() {
                 let object = Object::new(output.source, format!("{pointer}/{at}"), value);
                 let item = read(blueprint, input, &object);
+                if item.name.contains(',') {
+                    let message =
+                        "a comma can't be in the name of a deploy item: commas are between names";
+                    output.source.problem(&object.pointer("name"), message);
+                }
                 if !item.name.is_empty() && items.iter().any(|other| other.name == item.name) {
                     let message = format!(
                         "there are two deploy items {:?}: names have to differ",
@@ -73,20 +79,19 @@ fn read(blueprint: &Blueprint, input: &Input, object: &Object<'_>) -> DeployItem
             ),
         }
     }
-    let timeout = match object.value("timeout") {
-        Some(Value::String(text)) => Some(text.clone()),
-        Some(Value::Number(seconds)) => Some(format!("{seconds}s")),
-        Some(_) => {
-            object.source.problem(
-                &object.pointer("timeout"),
-                "this has to be a duration, such as `10m`",
-            );
-            None
+    let name = object.required_text("name");
+    let timeout = object.value("timeout").and_then(|value| {
+        let text = value
+            .as_str()
+            .filter(|text| duration::timeout(text).is_some());
+        if text.is_none() {
+            let message = format!("the item {name:?}: {}", duration::TIMEOUT_EXPECTED);
+            object.source.problem(&object.pointer("timeout"), message);
         }
-        None => None,
-    };
+        text.map(str::to_owned)
+    });
     let item = DeployItemTemplate {
-        name: object.required_text("name"),
+        name,
         kind: object.required_text("type"),
         target,
         labels,

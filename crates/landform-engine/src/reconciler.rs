@@ -274,6 +274,32 @@ pub enum Failure {
     Cancelled,
 }
 
+impl Failure {
+    /// What it means that a write failed. `what` says what can't be done, for instance that an object can't be created.
+    /// What was refused for what is in it will be refused again; anything else may work later.
+    #[must_use]
+    pub fn of_write(error: kube::Error, what: &str) -> Self {
+        let kube::Error::Api(status) = &error else {
+            return error.into();
+        };
+        let message = status.message.trim_end_matches('.');
+        let told = |advice: &str| format!("{what}: {message}; {advice}");
+        match status.code {
+            403 if message.contains("exceeded quota") => Self::Refused(told(
+                "raise the quota, or delete what isn't needed: it is tried again by itself",
+            )),
+            403 | 507 => Self::Refused(told(
+                "remove what is in the way: it is tried again by itself",
+            )),
+            413 => Self::Invalid(told("make what it holds smaller")),
+            400 | 422 => Self::Invalid(told(
+                "correct the spec, the blueprint or the import that this comes from",
+            )),
+            _ => error.into(),
+        }
+    }
+}
+
 impl From<kube::Error> for Failure {
     fn from(error: kube::Error) -> Self {
         match &error {

@@ -94,7 +94,8 @@ fn note(
     let mut hasher = DefaultHasher::new();
     (&object.metadata.uid, kind, reason, message).hash(&mut hasher);
     let own_name = object.name_any();
-    let name = format!("{}.{:016x}", cut(&own_name, 200), hasher.finish());
+    let beginning = cut(&own_name, 200).trim_end_matches(['-', '.']);
+    let name = format!("{beginning}.{:016x}", hasher.finish());
     let namespace = object.namespace().unwrap_or_else(|| "default".to_owned());
     let time = write_time(now_ms / 1000 * 1000);
     let event = json!({

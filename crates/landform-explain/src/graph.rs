@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landform_api::landscaper::{keys, names};
+use landform_api::landscaper::{keys, labels, names};
 use landform_api::project::LABEL_PROJECT;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -161,7 +161,7 @@ fn wiring<'a>(installations: impl Iterator<Item = &'a Value>) -> BTreeSet<Edge> 
         ("targets", "target", "Target"),
     ];
     let key = |object: &Value, kind: &'static str, name: &str| {
-        let parent = object["metadata"]["labels"][keys::ENCOMPASSED_BY].as_str();
+        let parent = labels::in_metadata(&object["metadata"], keys::ENCOMPASSED_BY);
         let context = parent.map(names::installation_context);
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         let name = names::data_name(context.as_deref(), name);

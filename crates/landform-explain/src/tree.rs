@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landform_api::landscaper::keys;
+use landform_api::landscaper::{keys, labels};
 use landform_api::project::LABEL_PROJECT;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -227,7 +227,7 @@ impl Owners {
 
 /// Who wrote a data object, by its label: kind, namespace, name.
 fn source(object: &Value) -> Option<(String, String, String)> {
-    let label = object["metadata"]["labels"][keys::DATA_SOURCE].as_str()?;
+    let label = labels::in_metadata(&object["metadata"], keys::DATA_SOURCE)?;
     let (kind, name) = label.split_once('.')?;
     let kind = match kind {
         "Inst" => "Installation",

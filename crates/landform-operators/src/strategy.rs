@@ -8,6 +8,7 @@ use landform_api::catalog::operator_version::OperatorVersionSpec;
 use landform_api::catalog::strategy::{
     DeploymentStrategy, ManifestsStrategy, Permission, ProcessStrategy,
 };
+use landform_api::duration;
 use landform_api::landscaper::DeployItemTemplate;
 use landform_api::landscaper::names::generated;
 use landform_deployers::{manifest, process};
@@ -50,6 +51,13 @@ pub(crate) fn items(
             );
         }
     };
+    let timeout = install.timeout.as_deref();
+    if timeout.is_some_and(|text| duration::timeout(text).is_none()) {
+        return Err(format!(
+            "spec.install.timeout: {}",
+            duration::TIMEOUT_EXPECTED
+        ));
+    }
     for item in &mut items {
         item.timeout.clone_from(&install.timeout);
     }

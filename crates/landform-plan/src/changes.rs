@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landform_api::landscaper::{keys, names};
+use landform_api::landscaper::{keys, labels, names};
 use landform_store::{Key, Revision};
 use serde_json::Value;
 
@@ -245,7 +245,7 @@ impl<'a> Story<'a> {
         }
         let metadata = &object["metadata"];
         let namespace = text(&metadata["namespace"]);
-        let parent = metadata["labels"][keys::ENCOMPASSED_BY].as_str();
+        let parent = labels::in_metadata(metadata, keys::ENCOMPASSED_BY);
         let scope = parent.map(names::installation_context);
         let list = |field: &str| object["spec"]["imports"][field].as_array();
         let mut found = Vec::new();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use futures::FutureExt as _;
-use landform_api::landscaper::keys;
+use landform_api::landscaper::{keys, labels};
 use landform_store::memory::MemoryStore;
 use landform_store::{Bucket, Key, RangeQuery, Record, Store as _};
 use serde_json::Value;
@@ -164,8 +164,8 @@ impl<'a> Objects<'a> {
             return name.to_owned();
         }
         let marked = |key: &str| {
-            let places = [&metadata["labels"][key], &metadata["annotations"][key]];
-            places.into_iter().find_map(|place| place.as_str())
+            let label = labels::in_metadata(metadata, key);
+            label.or_else(|| metadata["annotations"][key].as_str())
         };
         let logical = [keys::ITEM_NAME, keys::SUBINSTALLATION_NAME];
         if let Some(logical) = logical.into_iter().find_map(marked) {

@@ -19,8 +19,9 @@ pub struct InstallStrategy {
     /// Any objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifests: Option<ManifestsStrategy>,
-    /// How long it may take until all is ready, for instance `10m`.
+    /// How long it may take until all is ready, for instance `10m`; `none` is no end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = crate::duration::TIMEOUT_PATTERN))]
     pub timeout: Option<String>,
 }
 

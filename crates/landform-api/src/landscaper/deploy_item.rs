@@ -24,8 +24,9 @@ pub struct DeployItemSpec {
     /// What the deployer is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
-    /// How long the deployer may take, for instance `10m`.
+    /// How long the deployer may take, for instance `10m`; `none` is no end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = crate::duration::TIMEOUT_PATTERN))]
     pub timeout: Option<String>,
     /// Whether the item is handed out again only when it changed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -43,8 +43,9 @@ pub struct DeployItemTemplate {
     /// Items that must have succeeded before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
-    /// How long the deployer may take, for instance `10m`.
+    /// How long the deployer may take, for instance `10m`; `none` is no end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = crate::duration::TIMEOUT_PATTERN))]
     pub timeout: Option<String>,
     /// Whether the item is handed out again only when it changed.
     #[serde(skip_serializing_if = "Option::is_none")]

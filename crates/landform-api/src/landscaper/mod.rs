@@ -1,6 +1,6 @@
 //! The kinds of `landscaper.gardener.cloud/v1alpha1`, with the field names of Landscaper v0.24.
 //!
-//! In reading order: the words of the contract ([`keys`], [`names`]), what all three reconciled kinds share
+//! In reading order: the words of the contract ([`keys`], [`names`], [`labels`]), what all three reconciled kinds share
 //! ([`phase`], [`report`]), the kinds themselves, and the definitions that an API server needs
 //! ([`definition`]).
 //!
@@ -15,6 +15,7 @@ pub mod execution;
 pub mod further;
 pub mod installation;
 pub mod keys;
+pub mod labels;
 pub mod names;
 pub mod phase;
 pub mod report;

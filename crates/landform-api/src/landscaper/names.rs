@@ -8,8 +8,10 @@ const SUFFIX: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 /// An object's name is no longer than this.
 const LONGEST_NAME: usize = 253;
-/// A generated name is no longer than this before its suffix.
+/// A generated name is no longer than this before its suffix: the whole fits into a label.
 const LONGEST_PREFIX: usize = 58;
+/// What can be read of a prefix in a name that is hashed.
+const LONGEST_READABLE: usize = 30;
 
 /// The Context of installations that name none.
 pub const DEFAULT_CONTEXT: &str = "default";
@@ -71,19 +73,32 @@ pub fn element_of(key: &str) -> Option<(&str, &str)> {
 /// The Secret with what a deploy item exports.
 #[must_use]
 pub fn export_secret(deploy_item: &str) -> String {
-    format!("{deploy_item}-export")
+    let name = format!("{deploy_item}-export");
+    if name.len() <= LONGEST_NAME {
+        name
+    } else {
+        base32(&Sha1::digest(name))
+    }
 }
 
 /// The name of an object that another one generates: it looks like one made from `generateName`, and is
-/// the same whenever it is computed, so that an object can't be made twice.
+/// the same whenever it is computed, so that an object can't be made twice. With a prefix that no name can begin with,
+/// or that must be cut, all of it is hashed: what can be read of it doesn't tell two such names apart.
 #[must_use]
 pub fn generated(prefix: &str, owner_uid: &str, part: &str) -> String {
     let hash = Sha1::digest(format!("{owner_uid}/{part}"));
+    if prefix.len() > LONGEST_PREFIX || !can_be_a_name(&format!("{prefix}x")) {
+        let hash = base32(&hash);
+        return match readable(prefix) {
+            text if text.is_empty() => hash,
+            text => format!("{text}-{hash}"),
+        };
+    }
     let number = hash
         .iter()
         .take(8)
         .fold(0_u64, |all, byte| (all << 8) | u64::from(*byte));
-    let mut name: String = prefix.chars().take(LONGEST_PREFIX).collect();
+    let mut name = prefix.to_owned();
     let base = SUFFIX.len() as u64;
     let mut rest = number;
     for _ in 0..SUFFIX_LENGTH {
@@ -93,6 +108,22 @@ pub fn generated(prefix: &str, owner_uid: &str, part: &str) -> String {
         rest /= base;
     }
     name
+}
+
+/// The beginning of a text in letters, digits and single dashes.
+fn readable(text: &str) -> String {
+    let mut readable = String::new();
+    for character in text.chars() {
+        match character.to_ascii_lowercase() {
+            letter if letter.is_ascii_alphanumeric() => readable.push(letter),
+            _ if readable.is_empty() || readable.ends_with('-') => {}
+            _ => readable.push('-'),
+        }
+        if readable.len() == LONGEST_READABLE {
+            break;
+        }
+    }
+    readable.trim_end_matches('-').to_owned()
 }
 
 /// Lower case, without padding.
@@ -176,5 +207,30 @@ mod tests {
         assert_ne!(name, generated("exec-item-", "uid-2", "item"));
         assert!(name.starts_with("exec-item-") && name.len() == 15, "{name}");
         assert!(generated(&"x".repeat(200), "u", "p").len() <= 63);
+    }
+
+    #[test]
+    fn i15_a_generated_name_is_one_whatever_it_is_made_from() {
+        let long = format!("{}.-", "x".repeat(57));
+        let prefixes = [
+            "my_item-", "My-", "-", "", "_", "ä-", "a b/c-", "a..b-", "a.-", &long,
+        ];
+        for prefix in prefixes {
+            let name = generated(prefix, "uid", prefix);
+            assert!(can_be_a_name(&name) && name.len() <= 63, "{prefix}: {name}");
+            let other = generated(prefix, "uid", "other");
+            assert_ne!(name, other, "{prefix}");
+        }
+        let name = generated("exec-my_Item-", "uid", "my_Item");
+        assert!(name.starts_with("exec-my-item-"), "{name}");
+        // Nothing of the prefix tells these apart, so the rest must: five characters would be too few for many.
+        assert_eq!(generated(&long, "uid", "a").len(), 63);
+    }
+
+    #[test]
+    fn e12_the_secret_of_the_longest_name_has_one_too() {
+        assert_eq!(export_secret("item"), "item-export");
+        let long = export_secret(&"x".repeat(253));
+        assert!(can_be_a_name(&long) && long != export_secret(&"x".repeat(252)));
     }
 }

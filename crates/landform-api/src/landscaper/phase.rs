@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::keys::OPERATION;
+use crate::budget::shown;
+
 /// Where an installation stands.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -87,6 +90,9 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// All that can be asked for.
+    pub const ALL: [Self; 3] = [Self::Reconcile, Self::ForceReconcile, Self::Abort];
+
     /// The annotation's value.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -97,11 +103,52 @@ impl Operation {
         }
     }
 
-    /// Reads the annotation's value; an unknown one asks for nothing.
+    /// Reads the annotation's value; an unknown one asks for nothing, and [`Operation::unknown`] says so.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Reconcile, Self::ForceReconcile, Self::Abort]
-            .into_iter()
-            .find(|operation| operation.as_str() == text)
+        let mut all = Self::ALL.into_iter();
+        all.find(|operation| operation.as_str() == text)
+    }
+
+    /// What is wrong with the annotation's value, for people; `None` when it is an operation, or empty.
+    #[must_use]
+    pub fn unknown(text: &str) -> Option<String> {
+        if text.is_empty() || Self::parse(text).is_some() {
+            return None;
+        }
+        let text = shown(text);
+        Some(format!(
+            "the annotation {OPERATION} is {text:?}, which is no operation, and nothing is done about it"
+        ))
+    }
+
+    /// What to do about an unknown one.
+    #[must_use]
+    pub fn advice() -> String {
+        let all: Vec<_> = Self::ALL.iter().map(|known| known.as_str()).collect();
+        format!(
+            "set the annotation {OPERATION} to one of {}, or remove it",
+            all.join(", ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i4_only_what_is_no_operation_is_unknown() {
+        for operation in Operation::ALL {
+            assert_eq!(Operation::parse(operation.as_str()), Some(operation));
+            assert_eq!(Operation::unknown(operation.as_str()), None);
+            assert!(Operation::advice().contains(operation.as_str()));
+        }
+        assert_eq!(Operation::unknown(""), None);
+        let long = "x".repeat(100_000);
+        for unknown in ["reconcil", "Reconcile", "abort ", &long] {
+            let told = Operation::unknown(unknown).unwrap_or_default();
+            assert!(!told.is_empty() && told.len() < 2_000, "{unknown}");
+        }
     }
 }

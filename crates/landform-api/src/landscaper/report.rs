@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::phase::Operation;
+
 /// Whether a condition holds.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -146,4 +148,42 @@ pub struct ObjectName {
     pub namespace: String,
     /// Its name.
     pub name: String,
+}
+
+/// The type of the condition that tells of an operation that there isn't.
+pub const CONDITION_OPERATION: &str = "KnownOperation";
+
+/// Notes in a condition whether the annotation [`super::keys::OPERATION`] asks for something that there isn't. Says what,
+/// if that is news.
+pub fn note_operation(
+    conditions: &mut Vec<Condition>,
+    annotation: Option<&str>,
+    now: &str,
+) -> Option<String> {
+    let at = conditions
+        .iter()
+        .position(|condition| condition.kind == CONDITION_OPERATION);
+    let Some(what) = annotation.and_then(Operation::unknown) else {
+        if let Some(at) = at {
+            conditions.remove(at);
+        }
+        return None;
+    };
+    let message = format!("{what}: {}", Operation::advice());
+    let before = at.map(|at| conditions.remove(at));
+    let news = before
+        .as_ref()
+        .is_none_or(|before| before.message != message);
+    let told = Condition {
+        kind: CONDITION_OPERATION.into(),
+        status: ConditionStatus::False,
+        last_transition_time: Some(now.to_owned()),
+        last_update_time: Some(now.to_owned()),
+        reason: "UnknownOperation".into(),
+        message: message.clone(),
+        codes: Vec::new(),
+    };
+    conditions.push(before.filter(|_| !news).unwrap_or(told));
+    conditions.sort_by(|a, b| a.kind.cmp(&b.kind));
+    news.then_some(message)
 }

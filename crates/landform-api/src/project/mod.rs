@@ -83,7 +83,7 @@ pub struct ProjectSpec {
     /// How long an object must be missing from the files until it is deleted, for instance `500ms` or `1m`; `2s`
     /// when nobody says otherwise. Until then it may come back, in whichever file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
+    #[schemars(regex(pattern = crate::duration::PATTERN))]
     pub grace: Option<String>,
 }
 

@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::content;
+use super::objects::{labelled, owning_installation};
 
 /// A DataObject or a Target that is exported or imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +80,8 @@ pub(super) type Generations = BTreeMap<String, Vec<String>>;
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) parent: Option<String>,
+    /// The installation that owns it. After a rename of the parent this is the new name at once.
+    pub(super) owner: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
     /// Whether it failed, or was aborted, as it is now.
@@ -190,15 +193,18 @@ impl Facts {
             lists,
             maps,
             taken: taken.collect(),
+            owner: owning_installation(&object.metadata).map(str::to_owned),
             parent,
         }
     }
 
-    /// Whether its phase is about its present spec and its present imports (I10b). What it has exported must be where
+    /// Whether its phase is about its present spec and its present imports (I10b). One that is in a circle has failed
+    /// whatever is imported, and has noted no generations. What it has exported must be where
     /// those look for it that import it: a parent that was renamed has another context.
     pub(super) fn is_current(&self, present: &Generations) -> bool {
         let updated = self.up_to_date && self.recorded == *present;
-        let ended = self.ended && self.ended_imports == digest(present);
+        let whatever = self.ended_imports.is_empty();
+        let ended = self.ended && (whatever || self.ended_imports == digest(present));
         match self.phase {
             Some(InstallationPhase::Succeeded) => {
                 updated && self.exported.iter().eq(self.exports.keys())
@@ -414,7 +420,7 @@ pub(super) fn read(object: &DynamicObject) -> Glance {
 }
 
 pub(super) fn parent_of(object: &DynamicObject) -> Option<String> {
-    object.labels().get(keys::ENCOMPASSED_BY).cloned()
+    labelled(object, keys::ENCOMPASSED_BY).map(str::to_owned)
 }
 
 pub(super) fn operation_of(object: &DynamicObject) -> Option<Operation> {
@@ -435,6 +441,12 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
             object["kind"].as_str().hash(&mut hasher);
             object["name"].as_str().hash(&mut hasher);
         }
+    }
+    // What is exported, and where: after a rename of the parent that alone moves.
+    status["configGeneration"].as_str().hash(&mut hasher);
+    for exported in status["exportedObjects"].as_array().into_iter().flatten() {
+        exported["kind"].as_str().hash(&mut hasher);
+        exported["name"].as_str().hash(&mut hasher);
     }
     object.metadata.generation.hash(&mut hasher);
     object
@@ -492,11 +504,9 @@ pub(super) fn item(object: &DynamicObject) -> Item {
     let depends_on = depends_on.map_or("", String::as_str).split(',');
     let depends_on = depends_on.filter(|name| !name.is_empty());
     Item {
-        name: object
-            .labels()
-            .get(keys::ITEM_NAME)
-            .cloned()
-            .unwrap_or_default(),
+        name: labelled(object, keys::ITEM_NAME)
+            .unwrap_or_default()
+            .to_owned(),
         object: object.name_any(),
         depends_on: depends_on.map(str::to_owned).collect(),
         generation: object.metadata.generation.unwrap_or_default(),

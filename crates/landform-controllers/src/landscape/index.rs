@@ -13,6 +13,7 @@ use parking_lot::RwLock;
 
 use super::facts::{self, Facts, Generations, Given, GivenKind, TargetList};
 use super::family::{self, Family};
+use super::objects::labelled;
 
 /// A namespace and a name in it.
 type Name = (String, String);
@@ -76,7 +77,7 @@ impl Index {
 
     pub(super) fn item_seen(&self, object: &DynamicObject) {
         let name = name_of(object);
-        let execution = object.labels().get(keys::MANAGED_BY).cloned();
+        let execution = labelled(object, keys::MANAGED_BY).map(str::to_owned);
         let mut maps = self.0.write();
         if maps.executions_of_items.get(&name) != execution.as_ref() {
             maps.forget_item(&name);
@@ -397,6 +398,11 @@ impl Maps {
             let name = (namespace.to_owned(), name.clone());
             self.installations.get(&name)
         });
+        // What was nested in one that had this name before is on its way to another context.
+        let importer = self
+            .installations
+            .get(&(namespace.to_owned(), of.to_owned()));
+        let others = others.filter(|facts| importer.is_none_or(|own| own.owner == facts.owner));
         others.min_by_key(|facts| facts.claim(given))
     }
 

@@ -1,9 +1,9 @@
 //! Reads and writes of the kinds that a landscape consists of.
 
-use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
-use landform_api::landscaper::{API_VERSION, GROUP, VERSION, names};
+use kube::{Client, ResourceExt as _};
+use landform_api::landscaper::{API_VERSION, GROUP, VERSION, keys, labels, names};
 use landform_engine::{Context, Failure};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ impl Objects {
         let mut object = made(kind, metadata, content)?;
         context.inherit(&mut object.metadata);
         let objects = Self::new(context.making_parts(), &self.namespace);
-        objects.create_made(kind, &object).await
+        objects.create_object(kind, &object).await
     }
 
     /// Creates an object. `None` when another one has its name.
@@ -68,10 +68,11 @@ impl Objects {
         content: Value,
     ) -> Result<Option<DynamicObject>, Failure> {
         let object = made(kind, metadata, content)?;
-        self.create_made(kind, &object).await
+        self.create_object(kind, &object).await
     }
 
-    async fn create_made(
+    /// Creates an object. `None` when another one has its name.
+    pub(super) async fn create_object(
         &self,
         kind: &str,
         object: &DynamicObject,
@@ -79,7 +80,11 @@ impl Objects {
         match self.api(kind).create(&PostParams::default(), object).await {
             Ok(created) => Ok(Some(created)),
             Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                let name = object.metadata.name.as_deref().unwrap_or_default();
+                let what = format!("the {kind} {name} can't be created");
+                Err(Failure::of_write(error, &what))
+            }
         }
     }
 
@@ -96,7 +101,10 @@ impl Objects {
         }
         let name = read.metadata.name.as_deref().unwrap_or_default();
         let parameters = PostParams::default();
-        Ok(self.api(kind).replace(name, &parameters, wanted).await?)
+        let written = self.api(kind).replace(name, &parameters, wanted).await;
+        written.map_err(|error| {
+            Failure::of_write(error, &format!("the {kind} {name} can't be changed"))
+        })
     }
 
     /// Sets annotations of an object that was read, if they aren't set already.
@@ -143,7 +151,10 @@ impl Objects {
                     "the {kind} {from} must be called {to} now, and another {kind} has that name: delete it, or rename back"
                 )))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => {
+                let what = format!("the {kind} {from} can't be renamed to {to}");
+                Err(Failure::of_write(error, &what))
+            }
         }
     }
 
@@ -159,7 +170,9 @@ impl Objects {
         let name = read.name.as_deref().unwrap_or_default();
         match self.api(kind).delete(name, &parameters).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            other => other.map(drop).map_err(Into::into),
+            other => other.map(drop).map_err(|error| {
+                Failure::of_write(error, &format!("the {kind} {name} can't be deleted"))
+            }),
         }
     }
 }
@@ -195,17 +208,32 @@ pub(super) fn owning_installation(object: &ObjectMeta) -> Option<&str> {
     owner.map(|owner| owner.name.as_str())
 }
 
-/// A text as the value of a label: itself if it can be one, else a hash of it.
-pub(super) fn label_value(text: &str) -> String {
-    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let outer = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
-    let fits = text.len() <= 63
-        && text.chars().all(inner)
-        && outer(text.chars().next())
-        && outer(text.chars().last());
-    if fits {
-        text.to_owned()
+/// Whether a DataObject or a Target is in a context in which its owner has no part any more: the owner, or the one
+/// that the owner is nested in, has been renamed, and will write it anew where it belongs.
+pub(super) fn is_misplaced(given: &DynamicObject, owner: &DynamicObject) -> bool {
+    let Some(context) = labelled(given, keys::DATA_CONTEXT) else {
+        return false;
+    };
+    let source_type = given.labels().get(keys::DATA_SOURCE_TYPE);
+    let of_nested = source_type.is_some_and(|value| value == "export");
+    let whose = if of_nested {
+        owning_installation(&owner.metadata)
     } else {
-        names::data_name(Some("label"), &format!("/{text}"))
-    }
+        owner.metadata.name.as_deref()
+    };
+    // Owner references have the present name at any time.
+    whose.is_some_and(|whose| names::installation_context(whose) != context)
+}
+
+/// The name that a label of an object stands for.
+pub(super) fn labelled<'a>(object: &'a DynamicObject, key: &str) -> Option<&'a str> {
+    labels::get(object.labels(), object.annotations(), key)
+}
+
+/// Sets a label that stands for a name.
+pub(super) fn set_label(metadata: &mut ObjectMeta, key: &str, name: &str) {
+    let mut annotations = metadata.annotations.take().unwrap_or_default();
+    let all = metadata.labels.get_or_insert_default();
+    labels::put(all, &mut annotations, key, name);
+    metadata.annotations = Some(annotations).filter(|all| !all.is_empty());
 }

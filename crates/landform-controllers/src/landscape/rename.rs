@@ -3,43 +3,114 @@
 //! Names reach further than owner references, which the API changes together with the name: nested
 //! installations and deploy items carry their parent's name as a label, an execution has the name of its
 //! installation, and what nested installations import and export has names made from their parent's. So the execution
-//! is renamed too, and the installation has an update, which writes what nested installations import under its new
-//! name, then sets their labels and asks each to run once more: they do the same. What was deployed isn't touched.
+//! is renamed too, what nested installations import is written under the names that it has now, then their labels are
+//! set and each is asked to run once more, whereupon it exports under new names. The installation has an update. What was
+//! deployed isn't touched.
 
 use kube::ResourceExt as _;
 use kube::api::ListParams;
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::keys::PREFIX_RENAMING;
 use landform_api::landscaper::installation::InstallationStatus;
-use landform_api::landscaper::{Operation, keys};
+use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{Operation, keys, labels, names};
 use landform_engine::{Context, Failure};
 use serde::Deserialize as _;
 
-use super::objects::{Objects, is_owned_by};
+use super::objects::{Objects, is_owned_by, labelled, set_label};
 
 /// An execution gets its name in this many steps, or not in this run.
 const MOVES_MOST: usize = 20;
 
-/// Takes over what an installation had under its former name. It needs an update afterwards.
-pub(super) async fn installation(context: &Context, former: &str) -> Result<(), Failure> {
+/// Takes over what an installation had under its former name, and says what was written for those that are nested in
+/// it. It needs an update afterwards. That may fail, and nested ones must be found and find their imports nevertheless.
+pub(super) async fn installation(
+    context: &Context,
+    former: &str,
+) -> Result<Vec<ObjectName>, Failure> {
     let object = context.object();
     let (objects, uid) = (objects_of(object, context), object.uid());
     take_execution(&objects, object).await?;
-    // Those that the status knows get their label from the update, after what they import is where they look for
-    // it. Others were made by a run that did not come to its end.
     let status = InstallationStatus::deserialize(&object.data["status"]).unwrap_or_default();
-    let refs = &status.installation_refs;
-    for nested in named_by(&objects, "Installation", keys::ENCOMPASSED_BY, former).await? {
-        let known = refs
-            .iter()
-            .any(|found| found.reference.name == nested.name_any());
-        if !known && is_owned_by(&nested.metadata, uid.as_deref()) {
+    let mut written = Vec::new();
+    for given in &status.context_objects {
+        written.extend(carry(&objects, object, given).await?);
+    }
+    let mut all = named_by(&objects, "Installation", keys::ENCOMPASSED_BY, former).await?;
+    for reference in &status.installation_refs {
+        let name = &reference.reference.name;
+        if !all.iter().any(|found| found.name_any() == *name) {
+            all.extend(objects.get("Installation", name).await?);
+        }
+    }
+    let own = object.name_any();
+    for nested in all {
+        let here = labelled(&nested, keys::ENCOMPASSED_BY) == Some(&own);
+        if !here && is_owned_by(&nested.metadata, uid.as_deref()) {
             let mut wanted = nested.clone();
-            set_label(&mut wanted, keys::ENCOMPASSED_BY, &object.name_any());
+            set_label(&mut wanted.metadata, keys::ENCOMPASSED_BY, &own);
+            ask_to_run(&mut wanted);
             objects.write("Installation", &nested, &wanted).await?;
         }
     }
-    Ok(())
+    Ok(written)
+}
+
+/// Writes an object of the former context once more, where what is nested looks for it now. The former one goes with
+/// the update.
+async fn carry(
+    objects: &Objects,
+    installation: &DynamicObject,
+    given: &ObjectName,
+) -> Result<Option<ObjectName>, Failure> {
+    let (own, uid) = (installation.name_any(), installation.uid());
+    let found = objects.get(&given.kind, &given.name).await?;
+    let is_ours = |found: &DynamicObject| is_owned_by(&found.metadata, uid.as_deref());
+    let Some(found) = found.filter(is_ours) else {
+        return Ok(None);
+    };
+    let context = names::installation_context(&own);
+    let (Some(former), Some(key)) = (labelled(&found, keys::DATA_CONTEXT), key_of(&found)) else {
+        return Ok(None);
+    };
+    if former == context || names::data_name(Some(former), &key) != given.name {
+        return Ok(None);
+    }
+    let mut wanted = DynamicObject {
+        metadata: ObjectMeta {
+            name: Some(names::data_name(Some(&context), &key)),
+            labels: found.metadata.labels.clone(),
+            annotations: found.metadata.annotations.clone(),
+            owner_references: found.metadata.owner_references.clone(),
+            ..ObjectMeta::default()
+        },
+        ..found
+    };
+    for key in [keys::DATA_CONTEXT, keys::DATA_SOURCE] {
+        set_label(&mut wanted.metadata, key, &context);
+    }
+    let name = ObjectName {
+        kind: given.kind.clone(),
+        name: wanted.name_any(),
+        ..ObjectName::default()
+    };
+    // One that is there is this installation's from before, or one that the update takes over or complains about.
+    let there = match objects.create_object(&given.kind, &wanted).await? {
+        Some(created) => Some(created),
+        None => objects.get(&given.kind, &name.name).await?,
+    };
+    Ok(there.filter(is_ours).map(|_| name))
+}
+
+/// The key of an object in its context.
+fn key_of(given: &DynamicObject) -> Option<String> {
+    let import = labelled(given, keys::DATA_KEY)?;
+    let element = labelled(given, keys::DATA_INDEX);
+    let element = element.or_else(|| labelled(given, keys::DATA_TARGET_MAP_KEY));
+    Some(element.map_or_else(
+        || import.to_owned(),
+        |element| names::element_key(import, element),
+    ))
 }
 
 /// An execution has the name of its installation. It is found by its owner's uid: in swaps and chains of renames
@@ -89,7 +160,7 @@ pub(super) async fn execution(context: &Context, former: &str) -> Result<(), Fai
     for item in named_by(&objects, "DeployItem", keys::MANAGED_BY, former).await? {
         if is_owned_by(&item.metadata, uid.as_deref()) {
             let mut wanted = item.clone();
-            set_label(&mut wanted, keys::MANAGED_BY, &object.name_any());
+            set_label(&mut wanted.metadata, keys::MANAGED_BY, &object.name_any());
             objects.write("DeployItem", &item, &wanted).await?;
         }
     }
@@ -107,13 +178,8 @@ async fn named_by(
     label: &str,
     name: &str,
 ) -> Result<Vec<DynamicObject>, Failure> {
-    let wanted = ListParams::default().labels(&format!("{label}={name}"));
+    let wanted = ListParams::default().labels(&format!("{label}={}", labels::value(name)));
     Ok(objects.api(kind).list(&wanted).await?.items)
-}
-
-pub(super) fn set_label(object: &mut DynamicObject, label: &str, value: &str) {
-    let labels = object.metadata.labels.get_or_insert_default();
-    labels.insert(label.to_owned(), value.to_owned());
 }
 
 /// What somebody asked for before stays.

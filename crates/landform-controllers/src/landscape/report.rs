@@ -3,6 +3,12 @@
 
 use landform_api::landscaper::{Condition, ConditionStatus, ErrorCode, LastError};
 use landform_api::words::status_message;
+use landform_engine::{Context, EventType, Failure, write_time};
+use serde::Deserialize as _;
+use serde_json::json;
+
+/// The reason of a [`LastError`] about a write that the API refused and that may work later.
+pub(super) const WRITE_REFUSED: &str = "WriteRefused";
 
 /// Something that went wrong, ready to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +33,49 @@ impl Trouble {
     pub(super) fn refused(operation: &str, message: impl Into<String>) -> Self {
         Self {
             operation: operation.into(),
-            reason: "WriteRefused".into(),
+            reason: WRITE_REFUSED.into(),
             message: message.into(),
             codes: Vec::new(),
+        }
+    }
+
+    /// What a run could not write, if that is what failed.
+    pub(super) fn of_write(operation: &str, failure: &Failure) -> Option<Self> {
+        match failure {
+            Failure::Refused(message) => Some(Self::refused(operation, message)),
+            Failure::Invalid(message) => {
+                Some(Self::configuration(operation, "WriteInvalid", message))
+            }
+            Failure::Conflict(_) | Failure::Transient(_) | Failure::Cancelled => None,
         }
     }
 
     pub(super) fn is_fatal(&self) -> bool {
         self.codes.iter().any(|code| code.is_fatal())
     }
+}
+
+/// Notes in the status of a run's object that the run could not write something, or could not read what it is about: a
+/// person has to know. What else the run found is not written: the next one begins where this one did.
+pub(super) async fn tell(context: &Context, operation: &str, failure: Failure) -> Failure {
+    let Some(trouble) = Trouble::of_write(operation, &failure) else {
+        return failure;
+    };
+    let mut status = context.status().await;
+    let before = LastError::deserialize(&status["lastError"]);
+    let mut last = before.ok();
+    let now = write_time(context.now_ms());
+    if set_error(&mut last, &trouble, &now) {
+        context.event(EventType::Warning, &trouble.reason, &trouble.message);
+        if status.is_null() {
+            status = json!({});
+        }
+        status["lastError"] = json!(last);
+        if let Err(worse) = context.write_status(&status).await {
+            tracing::warn!(%failure, %worse, "what went wrong can't be told in the status");
+        }
+    }
+    failure
 }
 
 /// Notes an error. The same one again moves nothing: a mere time is no reason to write. Says whether it is
@@ -59,6 +99,12 @@ pub(super) fn set_error(last: &mut Option<LastError>, trouble: &Trouble, now: &s
         });
     }
     !same
+}
+
+/// Forgets a write that was refused, when all that was to be written has been. Says whether there was one.
+pub(super) fn forget_refusal(last: &mut Option<LastError>) -> bool {
+    let refused = last.take_if(|last| last.reason == WRITE_REFUSED);
+    refused.is_some()
 }
 
 /// Notes a condition, in its place or at the end.

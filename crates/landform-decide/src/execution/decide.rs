@@ -274,6 +274,7 @@ fn abort(seen: &Observed) -> Decision {
 fn refuse(problem: &OrderProblem) -> Decision {
     let (reason, code) = match problem {
         OrderProblem::Duplicate(_) => ("DuplicateDeployItem", ErrorCode::ConfigurationProblem),
+        OrderProblem::Comma(_) => ("InvalidName", ErrorCode::ConfigurationProblem),
         OrderProblem::Unknown { .. } => ("UnknownDependency", ErrorCode::ConfigurationProblem),
         OrderProblem::Cycle(_) => ("CyclicDependencies", ErrorCode::CyclicDependencies),
     };

@@ -9,6 +9,8 @@ use super::observed::Wanted;
 pub enum OrderProblem {
     /// Two items have one name.
     Duplicate(String),
+    /// An item's name has a comma.
+    Comma(String),
     /// An item depends on one that is not there.
     Unknown {
         /// The item.
@@ -27,6 +29,9 @@ pub enum OrderProblem {
 pub fn check_order(wanted: &[Wanted]) -> Result<(), OrderProblem> {
     let mut by_name = BTreeMap::new();
     for item in wanted {
+        if item.name.contains(',') {
+            return Err(OrderProblem::Comma(item.name.clone()));
+        }
         if by_name.insert(item.name.as_str(), item).is_some() {
             return Err(OrderProblem::Duplicate(item.name.clone()));
         }
@@ -88,6 +93,10 @@ impl std::fmt::Display for OrderProblem {
                     "two deploy items are called {name:?}: give one another name"
                 )
             }
+            Self::Comma(name) => write!(
+                f,
+                "the deploy item {name:?} has a comma in its name, and commas are between names: give it another name"
+            ),
             Self::Unknown { item, depends_on } => write!(
                 f,
                 "the deploy item {item:?} depends on {depends_on:?}, and there is no item of that name"

@@ -446,6 +446,10 @@ fn e11_dependencies_that_make_no_sense_are_refused_before_anything_is_made() {
             Some(OrderProblem::Duplicate("a".into())),
         ),
         (
+            vec![wanted("a,b", &[])],
+            Some(OrderProblem::Comma("a,b".into())),
+        ),
+        (
             vec![wanted("a", &["z"])],
             Some(OrderProblem::Unknown {
                 item: "a".into(),
@@ -480,7 +484,7 @@ fn e11_dependencies_that_make_no_sense_are_refused_before_anything_is_made() {
         let code = decision.problem.and_then(|problem| problem.code);
         let expected = expected.map(|problem| match problem {
             OrderProblem::Cycle(_) => ErrorCode::CyclicDependencies,
-            OrderProblem::Duplicate(_) | OrderProblem::Unknown { .. } => {
+            OrderProblem::Duplicate(_) | OrderProblem::Comma(_) | OrderProblem::Unknown { .. } => {
                 ErrorCode::ConfigurationProblem
             }
         });

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use kube::core::ObjectMeta;
+use landform_api::duration;
 use landform_api::landscaper::deploy_item::DeployerInformation;
-use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::report::{ObjectName, note_operation};
 use landform_api::landscaper::{
     DeployItemStatus, ErrorCode, ExecutionPhase, LastError, WaitingOn, keys,
 };
@@ -14,7 +15,7 @@ use landform_decide::deploy_item::{Action, Decision, Late};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
 use super::IDENTITY;
-use super::observe::Item;
+use super::observe::{Item, WRITE_REFUSED};
 use super::work::Work;
 use crate::deployer::{DeployError, Deployer, Wake};
 
@@ -27,13 +28,49 @@ pub(super) struct Act<'a> {
 }
 
 impl Act<'_> {
+    /// What the API refuses to write is told, and tried again; what can't be written as it is fails the item.
     pub(super) async fn carry_out(
         &self,
         decision: Decision,
         deployer: Option<&Arc<dyn Deployer>>,
     ) -> Result<Outcome, Failure> {
+        match self.try_out(decision, deployer).await {
+            Err(Failure::Refused(message)) => {
+                let error = DeployError::transient("Reconcile", WRITE_REFUSED, &message);
+                if self.item.metadata.deletion_timestamp.is_some() {
+                    self.note_error(&error).await?;
+                } else {
+                    self.end_as_failed(&error).await?;
+                }
+                Err(Failure::Refused(message))
+            }
+            Err(Failure::Invalid(message)) => {
+                self.end_as_failed(&DeployError::configuration("WriteInvalid", message))
+                    .await?;
+                self.give_up().await
+            }
+            other => other,
+        }
+    }
+
+    async fn try_out(
+        &self,
+        decision: Decision,
+        deployer: Option<&Arc<dyn Deployer>>,
+    ) -> Result<Outcome, Failure> {
         let Decision { rule, action } = decision;
+        self.tell_operation().await?;
+        let begins = matches!(action, Action::PickUp | Action::Deploy { .. });
+        if begins && let Some(error) = self.unusable_timeout() {
+            self.end_as_failed(&error).await?;
+            return self.give_up().await;
+        }
         match action {
+            // It has failed only because something could not be written: that may be possible now.
+            Action::Nothing if self.item.was_refused() => {
+                let until_ms = self.context.now_ms().saturating_add(self.timeout_ms);
+                self.work(until_ms).deploy(deployer).await
+            }
             Action::Nothing => Ok(Outcome::Done),
             Action::Wait { until_ms, on } => self.wait(rule, until_ms, on).await,
             Action::Fail(late) => self.fail(&late).await,
@@ -59,6 +96,23 @@ impl Act<'_> {
             act: self,
             until_ms,
         }
+    }
+
+    /// An operation that there isn't is told, and else ignored.
+    async fn tell_operation(&self) -> Result<(), Failure> {
+        let now = write_time(self.context.now_ms());
+        let before = &self.item.object.status.conditions;
+        let mut conditions = before.clone();
+        let operation = self.item.annotation(keys::OPERATION);
+        let told = note_operation(&mut conditions, operation, &now);
+        if conditions == *before {
+            return Ok(());
+        }
+        if let Some(message) = told {
+            let warning = EventType::Warning;
+            self.context.event(warning, "UnknownOperation", &message);
+        }
+        self.write(|status| status.conditions = conditions).await
     }
 
     /// Changes the status as this run knows it.
@@ -161,7 +215,21 @@ impl Act<'_> {
             error.message = format!("{}; the last error was: {}", error.message, before.message);
         }
         self.end_as_failed(&error).await?;
-        // Nobody may take up what was given up.
+        self.give_up().await
+    }
+
+    /// One that the API took before it looked at timeouts, or one that is longer than can be reckoned with.
+    fn unusable_timeout(&self) -> Option<DeployError> {
+        let timeout = self.item.object.spec.timeout.as_deref()?;
+        if duration::timeout(timeout).is_some() {
+            return None;
+        }
+        let message = format!("spec.timeout: {}", duration::TIMEOUT_EXPECTED);
+        Some(DeployError::configuration("InvalidTimeout", message))
+    }
+
+    /// Nobody may take up what was given up.
+    async fn give_up(&self) -> Result<Outcome, Failure> {
         let given_up = self.context.edit_metadata(|metadata| {
             let keys = [keys::RECONCILE_TIME, keys::OPERATION, keys::ABORT_TIME];
             remove_annotations(metadata, &keys);
@@ -295,7 +363,7 @@ fn set_error(last: &mut Option<LastError>, error: &DeployError, now: &str) {
 }
 
 fn late_error(late: &Late) -> DeployError {
-    let minutes = |ms: u64| landform_api::duration::write(std::time::Duration::from_millis(ms));
+    let minutes = |ms: u64| duration::write(std::time::Duration::from_millis(ms));
     let (operation, reason, message) = match late {
         Late::Pickup { expected } => {
             let time = minutes(landform_decide::deploy_item::PICKUP_TIMEOUT_MS);

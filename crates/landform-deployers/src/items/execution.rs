@@ -5,14 +5,14 @@
 use kube::ResourceExt as _;
 use kube::api::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use landform_api::landscaper::{GROUP, VERSION, keys};
+use landform_api::landscaper::{GROUP, VERSION, keys, labels};
 use landform_engine::{Context, Failure};
 
 /// The execution that doesn't let the item of this run go yet. Read now: that the item is marked may be known
 /// here before it is known that its execution is.
 pub(super) async fn holds(context: &Context) -> Result<Option<String>, Failure> {
     let item = context.object();
-    let name = item.labels().get(keys::MANAGED_BY);
+    let name = labels::get(item.labels(), item.annotations(), keys::MANAGED_BY);
     let marked = item.metadata.deletion_timestamp.is_some();
     let Some(name) = name.filter(|_| marked) else {
         return Ok(None);
@@ -30,7 +30,7 @@ pub(super) async fn holds(context: &Context) -> Result<Option<String>, Failure> 
         owners.any(|owner| Some(&owner.uid) == execution.metadata.uid.as_ref())
     };
     let holding = found.filter(|execution| owned(execution) && is_holding(execution));
-    Ok(holding.map(|_| name.clone()))
+    Ok(holding.map(|_| name.to_owned()))
 }
 
 /// Whether an execution is marked and has not begun to take its items down. The mark moves its generation, so

@@ -62,12 +62,15 @@ pub(super) async fn write(
         namespace: namespace.clone(),
     };
     if let Some(mut found) = found {
-        if !is_owned_by(&found.metadata, uid) {
+        let ours = is_owned_by(&found.metadata, uid);
+        if !ours && !is_of_former(&found.metadata, &item_name) {
             return Ok(Written::Foreign(foreign(&name)));
         }
-        if found.data.as_ref() != Some(&data) {
+        if !ours || found.data.as_ref() != Some(&data) {
+            found.metadata.owner_references = Some(vec![owner(item)]);
             found.data = Some(data);
-            api.replace(&name, &PostParams::default(), &found).await?;
+            let replaced = api.replace(&name, &PostParams::default(), &found).await;
+            replaced.map_err(|error| unwritten(error, &name))?;
         }
         return Ok(Written::To(Some(reference)));
     }
@@ -75,26 +78,45 @@ pub(super) async fn write(
         metadata: ObjectMeta {
             name: Some(name),
             namespace: Some(namespace),
-            owner_references: Some(vec![OwnerReference {
-                api_version: API_VERSION.into(),
-                kind: "DeployItem".into(),
-                name: item_name,
-                uid: item.metadata.uid.clone().unwrap_or_default(),
-                controller: Some(true),
-                block_owner_deletion: None,
-            }]),
+            owner_references: Some(vec![owner(item)]),
             ..ObjectMeta::default()
         },
         data: Some(data),
         ..Secret::default()
     };
-    api.create(&PostParams::default(), &secret).await?;
+    let created = api.create(&PostParams::default(), &secret).await;
+    created.map_err(|error| unwritten(error, &reference.name))?;
     Ok(Written::To(Some(reference)))
+}
+
+fn owner(item: &Item) -> OwnerReference {
+    OwnerReference {
+        api_version: API_VERSION.into(),
+        kind: "DeployItem".into(),
+        name: item.metadata.name.clone().unwrap_or_default(),
+        uid: item.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: None,
+    }
+}
+
+/// Whether a Secret is that of an item which had this name before: that one is gone, and the collector has not taken
+/// its Secret yet.
+fn is_of_former(secret: &ObjectMeta, item: &str) -> bool {
+    let owners = secret.owner_references.as_deref().unwrap_or_default();
+    matches!(owners, [owner] if owner.api_version == API_VERSION && owner.kind == "DeployItem" && owner.name == item)
 }
 
 fn is_owned_by(object: &ObjectMeta, uid: &str) -> bool {
     let mut owners = object.owner_references.iter().flatten();
     owners.any(|owner| owner.uid == uid && !uid.is_empty())
+}
+
+fn unwritten(error: kube::Error, name: &str) -> Failure {
+    Failure::of_write(
+        error,
+        &format!("what the item exports can't be written into the Secret {name}"),
+    )
 }
 
 fn foreign(name: &str) -> DeployError {

@@ -204,7 +204,10 @@ impl Reconciler for DeployItems {
             return false;
         };
         let deployer = self.deployer(&item);
-        if item.object.spec.target.is_some() || deployer.is_some_and(|deployer| deployer.keeps()) {
+        if item.was_refused()
+            || item.object.spec.target.is_some()
+            || deployer.is_some_and(|deployer| deployer.keeps())
+        {
             return false;
         }
         // What has come to an end doesn't depend on the time.

@@ -3,10 +3,13 @@
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::duration;
-use landform_api::landscaper::{DeployItem, Operation, keys};
+use landform_api::landscaper::{DeployItem, ExecutionPhase, Operation, keys};
 use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
 use landform_engine::{Context, Failure, read_time};
 use serde::Deserialize as _;
+
+/// The reason of an error about a write that the API refused and that may work later.
+pub(super) const WRITE_REFUSED: &str = "WriteRefused";
 
 /// The item of a run, as it was when the run began.
 pub(super) struct Item {
@@ -47,6 +50,14 @@ impl Item {
         annotations.get(key).map(String::as_str)
     }
 
+    /// Whether it has failed because a write was refused that may work later.
+    pub(super) fn was_refused(&self) -> bool {
+        let status = &self.object.status;
+        let error = status.last_error.as_ref();
+        status.phase == Some(ExecutionPhase::Failed)
+            && error.is_some_and(|error| error.reason == WRITE_REFUSED)
+    }
+
     fn time(&self, key: &str) -> Option<u64> {
         self.annotation(key).and_then(read_time)
     }
@@ -56,7 +67,7 @@ pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<Stri
     let (spec, status) = (&item.object.spec, &item.object.status);
     let finalizers = item.metadata.finalizers.as_deref().unwrap_or_default();
     let is_true = |key| item.annotation(key) == Some(keys::TRUE);
-    let timeout = spec.timeout.as_deref().and_then(duration::parse);
+    let timeout = spec.timeout.as_deref().and_then(duration::timeout);
     let timeout_ms = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
     let elsewhere = || {
         // What a process of Landform had before, and doesn't serve any more, is for any deployer of that type.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::landscaper::keys;
+use landform_api::landscaper::{keys, labels};
 use parking_lot::RwLock;
 
 /// A namespace and the name of an execution.
@@ -90,15 +90,16 @@ impl Siblings {
 }
 
 fn read(object: &DynamicObject) -> Option<(Execution, Item)> {
-    let execution = object.labels().get(keys::MANAGED_BY)?;
-    let name = object.labels().get(keys::ITEM_NAME)?;
+    let labelled = |key| labels::get(object.labels(), object.annotations(), key);
+    let execution = labelled(keys::MANAGED_BY)?.to_owned();
+    let name = labelled(keys::ITEM_NAME)?.to_owned();
     let depends_on = object.annotations().get(keys::DEPENDS_ON);
     let depends_on = depends_on.map_or("", String::as_str).split(',');
     let depends_on = depends_on.filter(|name| !name.is_empty());
     let item = Item {
-        name: name.clone(),
+        name,
         depends_on: depends_on.map(str::to_owned).collect(),
     };
-    let execution = (object.namespace().unwrap_or_default(), execution.clone());
+    let execution = (object.namespace().unwrap_or_default(), execution);
     Some((execution, item))
 }

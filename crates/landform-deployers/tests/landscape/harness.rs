@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::recorder::Recorder;
+use crate::refusals::Refusals;
 
 /// Everything that should happen happens within this time.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -35,6 +36,10 @@ pub(crate) struct Landscape {
     pub(crate) client: Client,
     pub(crate) engine: Engine,
     pub(crate) recorder: Recorder,
+    /// What of the engine's writes is refused.
+    pub(crate) refusals: Refusals,
+    /// The engine's.
+    inside: Client,
     activity: Arc<Notify>,
 }
 
@@ -61,6 +66,8 @@ impl Landscape {
         let server = server.await.unwrap();
         tokio::spawn(server.clone().keep_house());
         let service = LocalService::new(server.clone(), Identity::internal());
+        let refusals = Refusals::default();
+        let inside = Client::new(refusals.before(service.clone()), namespace);
         let client = Client::new(service, namespace);
         if namespace != "default" {
             let made = json!({"metadata": {"name": namespace}});
@@ -74,12 +81,14 @@ impl Landscape {
         }
         tokio::spawn(Collector::new(client.clone(), &server.metrics_registry()).run());
         let activity = Arc::new(Notify::new());
-        let engine = start(&client, items, activity.clone());
+        let engine = start(&inside, items, activity.clone());
         Self {
             server,
             client,
             engine,
             recorder,
+            refusals,
+            inside,
             activity,
         }
     }
@@ -88,7 +97,7 @@ impl Landscape {
     pub(crate) async fn restart(&mut self) {
         self.stop().await;
         let items = DeployItems::new().with(Mock).with(self.recorder.clone());
-        self.engine = start(&self.client, items, self.activity.clone());
+        self.engine = start(&self.inside, items, self.activity.clone());
     }
 
     pub(crate) async fn stop(&self) {
@@ -120,6 +129,11 @@ impl Landscape {
         tokio::time::timeout(PATIENCE, quiet).await.unwrap();
     }
 
+    /// Waits until something happens, or a moment.
+    pub(crate) async fn active(&self) {
+        drop(tokio::time::timeout(SILENCE, self.activity.notified()).await);
+    }
+
     /// The store's revision: it moves with every write of anybody.
     pub(crate) async fn revision(&self) -> String {
         let listed = self.api("DataObject").list(&ListParams::default()).await;
@@ -129,7 +143,7 @@ impl Landscape {
     pub(crate) fn api(&self, kind: &str) -> Api<DynamicObject> {
         let plural = format!("{}s", kind.to_lowercase());
         let (group, version) = match kind {
-            "Secret" | "ConfigMap" | "Event" => ("", "v1"),
+            "Secret" | "ConfigMap" | "Event" | "ResourceQuota" => ("", "v1"),
             _ => (GROUP, VERSION),
         };
         let kind = GroupVersionKind::gvk(group, version, kind);
@@ -140,7 +154,7 @@ impl Landscape {
     pub(crate) async fn create(&self, kind: &str, name: &str, mut content: Value) {
         let api = self.api(kind);
         content["apiVersion"] = match kind {
-            "Secret" | "ConfigMap" => "v1".into(),
+            "Secret" | "ConfigMap" | "ResourceQuota" => "v1".into(),
             _ => format!("{GROUP}/{VERSION}").into(),
         };
         content["kind"] = kind.into();
@@ -260,15 +274,23 @@ impl Landscape {
             Ok(found) => found,
             Err(_) => {
                 let found = self.get(kind, name).await;
-                let all = self.list("Installation").await.into_iter();
+                let mut all = self.list("Installation").await;
+                all.extend(self.list("Execution").await);
+                all.extend(self.list("DeployItem").await);
+                let all = all.into_iter();
                 let all: Vec<_> = all
                     .map(|object| {
                         let metadata = &object["metadata"];
-                        json!([metadata["name"], metadata["annotations"], object["status"]])
+                        json!([
+                            object["kind"],
+                            metadata["name"],
+                            metadata["annotations"],
+                            object["status"]
+                        ])
                     })
                     .collect();
                 panic!(
-                    "{kind} {name} is never so: {:#}; all installations: {all:#?}",
+                    "{kind} {name} is never so: {:#}; all: {all:#?}",
                     found["status"]
                 );
             }

@@ -7,14 +7,19 @@
 )]
 
 mod abort;
+mod asked;
 mod changes;
 mod deletion;
 mod errors;
 mod harness;
 mod manifests;
+mod names;
 mod nested;
 mod recorder;
+mod refusals;
+mod refused;
 mod rename;
+mod rename_nested;
 mod secrets;
 mod spiff;
 mod target_maps;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::{Landscape, data_import, files, template, text, wiring};
 
 /// A nested installation as blueprints write it.
-fn sub(name: &str, blueprint: Value, mut rest: Value) -> Value {
+pub(crate) fn sub(name: &str, blueprint: Value, mut rest: Value) -> Value {
     rest["name"] = name.into();
     rest["blueprint"] = json!({"filesystem": files(blueprint)});
     rest

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use landform_api::landscaper::{keys, labels};
 use landform_deployers::{DeployError, Deployed, Deployer, Job};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -46,10 +47,13 @@ impl Recorder {
     }
 
     fn note(&self, what: &str, job: &Job<'_>) {
-        let labels = job.metadata.labels.as_ref();
-        let label =
-            labels.and_then(|labels| labels.get("execution.landscaper.gardener.cloud/name"));
-        let name = label.map_or(job.name().1, String::as_str);
+        let (labels, annotations) = (&job.metadata.labels, &job.metadata.annotations);
+        let (labels, annotations) = (
+            labels.clone().unwrap_or_default(),
+            annotations.clone().unwrap_or_default(),
+        );
+        let name = labels::get(&labels, &annotations, keys::ITEM_NAME);
+        let name = name.unwrap_or(job.name().1);
         self.journal.lock().push(format!("{what} {name}"));
     }
 }

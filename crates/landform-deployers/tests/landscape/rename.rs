@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Landscape, product, wiring};
 use crate::nested::three_levels;
 
-async fn rename(client: &Client, kind: &str, from: &str, to: &str) -> Value {
+pub(crate) async fn rename(client: &Client, kind: &str, from: &str, to: &str) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     let path = format!(
         "/apis/landscaper.gardener.cloud/v1alpha1/namespaces/default/{plural}/{from}/rename"

@@ -462,7 +462,7 @@ fn deadline(object: &Value) -> Option<String> {
     let begun = object["status"]["lastReconcileTime"].as_str()?;
     let begun = time::OffsetDateTime::parse(begun, &Rfc3339).ok()?;
     let timeout = object["spec"]["timeout"].as_str();
-    let timeout = timeout.and_then(landform_api::duration::parse);
+    let timeout = timeout.and_then(landform_api::duration::timeout);
     let until = begun.checked_add(timeout.unwrap_or(ITEM_TIMEOUT).try_into().ok()?)?;
     until.format(&Rfc3339).ok()
 }

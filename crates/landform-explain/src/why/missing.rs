@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use landform_api::landscaper::{keys, names};
+use landform_api::landscaper::{keys, labels, names};
 use serde_json::Value;
 
 /// What is known about the origin of a missing object.
@@ -45,7 +45,7 @@ impl Exports {
             let exporter = installation["metadata"]["name"]
                 .as_str()
                 .unwrap_or_default();
-            let parent = installation["metadata"]["labels"][keys::ENCOMPASSED_BY].as_str();
+            let parent = labels::in_metadata(&installation["metadata"], keys::ENCOMPASSED_BY);
             let context = parent.map(names::installation_context);
             for kind in ["DataObject", "Target"] {
                 let Some((list, field)) = place(kind) else {

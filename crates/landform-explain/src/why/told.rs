@@ -1,6 +1,6 @@
 //! How an explanation is told: the order of its roots, the sentence at its head. Pure.
 
-use landform_api::landscaper::keys;
+use landform_api::landscaper::{keys, labels};
 use serde_json::Value;
 
 use super::judge::text;
@@ -58,7 +58,9 @@ pub(super) fn nested(name: &ObjectRef, status: &Value) -> Vec<ObjectRef> {
 
 /// The name that a template gives to a deploy item.
 pub(super) fn template_name(object: &Value) -> String {
-    text(&object["metadata"]["labels"][keys::ITEM_NAME]).unwrap_or_default()
+    labels::in_metadata(&object["metadata"], keys::ITEM_NAME)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// The state of an object in one sentence.

@@ -1,5 +1,6 @@
 //! An object as `landform up` sees it: its phase, whether that is well, and what it waits for.
 
+use landform_api::landscaper::{keys, labels};
 use landform_api::project;
 use serde_json::Value;
 
@@ -33,9 +34,6 @@ pub(crate) struct Sight {
     pub(crate) short_name: Option<String>,
 }
 
-const ITEM_NAME: &str = landform_api::landscaper::keys::ITEM_NAME;
-const NESTED_NAME: &str = landform_api::landscaper::keys::SUBINSTALLATION_NAME;
-
 impl Sight {
     /// Reads an object; `None` when it shows nothing that could be waited for.
     pub(crate) fn of(object: &Value) -> Option<Self> {
@@ -47,9 +45,9 @@ impl Sight {
             .into_iter()
             .flatten()
             .map(|owner| text(&owner["uid"]));
-        let short_name = metadata["labels"][ITEM_NAME]
-            .as_str()
-            .or(metadata["annotations"][NESTED_NAME].as_str());
+        let short_name = labels::in_metadata(metadata, keys::ITEM_NAME);
+        let short_name =
+            short_name.or(metadata["annotations"][keys::SUBINSTALLATION_NAME].as_str());
         Some(Self {
             kind: text(&object["kind"]),
             namespace: text(&metadata["namespace"]),
@@ -115,7 +113,7 @@ fn tone(object: &Value, phase: &str) -> Tone {
 
 fn is_outdated(object: &Value) -> bool {
     let observed = object["status"]["observedGeneration"].as_i64();
-    let operation = &object["metadata"]["annotations"][landform_api::landscaper::keys::OPERATION];
+    let operation = &object["metadata"]["annotations"][keys::OPERATION];
     let generation = object["metadata"]["generation"].as_i64();
     observed.is_some() && observed != generation || operation.is_string()
 }

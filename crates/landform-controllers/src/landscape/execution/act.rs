@@ -1,11 +1,15 @@
 //! Carries out what was decided about an execution.
 
+use std::collections::BTreeMap;
+
 use kube::core::DynamicObject;
 use landform_api::landscaper::execution::{
     DeployItemTemplate, ExecutionGeneration, VersionedObject, VersionedReference,
 };
+use landform_api::landscaper::report::note_operation;
 use landform_api::landscaper::{
-    ConditionStatus, DeployItemSpec, ExecutionPhase, ExecutionStatus, Operation, keys,
+    ConditionStatus, DeployItemSpec, ErrorCode, ExecutionPhase, ExecutionStatus, Operation, keys,
+    labels,
 };
 use landform_decide::execution::{Action, Decision, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
@@ -13,8 +17,8 @@ use serde_json::{Value, json};
 
 use super::export;
 use super::observe::{World, item_object};
-use crate::landscape::objects::owner;
-use crate::landscape::report::{Trouble, set_condition, set_error};
+use crate::landscape::objects::{owner, set_label};
+use crate::landscape::report::{Trouble, WRITE_REFUSED, forget_refusal, set_condition, set_error};
 
 /// One run of one execution.
 pub(super) struct Act<'a> {
@@ -34,12 +38,16 @@ impl<'a> Act<'a> {
     }
 
     pub(super) async fn carry_out(mut self, decision: Decision) -> Result<Outcome, Failure> {
+        self.tell_operation();
         for action in decision.actions {
             if let Err(failure) = self.act(action).await {
-                return Err(self.refused(failure).await);
+                return self.fail(failure).await;
             }
         }
         self.tell(decision.phase, decision.problem);
+        if decision.afterwards.is_empty() {
+            forget_refusal(&mut self.status.last_error);
+        }
         let namespace = self.world.objects.namespace().to_owned();
         let mut waiting_on = decision.waiting_on;
         for object in waiting_on
@@ -58,30 +66,51 @@ impl<'a> Act<'a> {
         self.world.execution.status = self.status.clone();
         for action in decision.afterwards {
             if let Err(failure) = self.act(action).await {
-                return Err(self.refused(failure).await);
+                return self.fail(failure).await;
             }
         }
         Ok(first.map_or(Outcome::Done, Outcome::Wait))
     }
 
-    /// Notes a write that the API refused, such as that of an item for which a quota has no room. What else the run
-    /// found is not written: the next one begins where this one did.
-    async fn refused(&self, failure: Failure) -> Failure {
-        let Failure::Refused(message) = &failure else {
-            return failure;
-        };
-        let trouble = Trouble::refused("ReconcileDeployItems", message);
-        let mut status = self.world.execution.status.clone();
-        let now = write_time(self.context.now_ms());
-        if set_error(&mut status.last_error, &trouble, &now) {
-            let warning = EventType::Warning;
-            self.context
-                .event(warning, &trouble.reason, &trouble.message);
-            if let Err(failure) = self.context.write_status(&status).await {
-                return failure;
+    /// An item that can't be written fails the execution: nothing is at work. One that may be written later, when a quota
+    /// has room for it, is tried again. What else the run found is not written: the next one begins where this one did.
+    async fn fail(&mut self, failure: Failure) -> Result<Outcome, Failure> {
+        let (reason, message, code) = match &failure {
+            Failure::Refused(message) => (WRITE_REFUSED, message, None),
+            Failure::Invalid(message) => {
+                let code = ErrorCode::ConfigurationProblem;
+                ("WriteInvalid", message, Some(code))
             }
+            Failure::Conflict(_) | Failure::Transient(_) | Failure::Cancelled => {
+                return Err(failure);
+            }
+        };
+        self.status = self.world.execution.status.clone();
+        let problem = Problem {
+            reason,
+            message: message.clone(),
+            code,
+        };
+        self.tell(Some(ExecutionPhase::Failed), Some(problem));
+        self.status.waiting_on.clear();
+        self.context.write_status(&self.status).await?;
+        match failure {
+            Failure::Invalid(_) => Ok(Outcome::Done),
+            failure => Err(failure),
         }
-        failure
+    }
+
+    /// An operation that there isn't is told, and else ignored.
+    fn tell_operation(&mut self) {
+        let now = write_time(self.context.now_ms());
+        let annotations = self.world.metadata.annotations.as_ref();
+        let operation = annotations.and_then(|all| all.get(keys::OPERATION));
+        let operation = operation.map(String::as_str);
+        let told = note_operation(&mut self.status.conditions, operation, &now);
+        if let Some(message) = told {
+            let warning = EventType::Warning;
+            self.context.event(warning, "UnknownOperation", &message);
+        }
     }
 
     fn tell(&mut self, phase: Option<ExecutionPhase>, problem: Option<Problem>) {
@@ -213,6 +242,8 @@ impl<'a> Act<'a> {
             self.context.inherit(&mut wanted.metadata);
             let labels = wanted.metadata.labels.get_or_insert_default();
             labels.extend(template.labels.clone());
+            set_label(&mut wanted.metadata, keys::MANAGED_BY, &own);
+            set_label(&mut wanted.metadata, keys::ITEM_NAME, &template.name);
             let annotations = wanted.metadata.annotations.get_or_insert_default();
             if depends_on.is_empty() {
                 annotations.remove(keys::DEPENDS_ON);
@@ -227,13 +258,18 @@ impl<'a> Act<'a> {
             }
             return objects.write("DeployItem", found, &wanted).await;
         }
-        let mut labels = json!(template.labels);
-        labels[keys::MANAGED_BY] = json!(own);
-        labels[keys::ITEM_NAME] = json!(template.name);
-        let mut annotations = json!({keys::RECONCILE_TIME: now});
+        let mut labels = template.labels.clone();
+        let mut annotations = BTreeMap::from([(keys::RECONCILE_TIME.to_owned(), now)]);
         if !depends_on.is_empty() {
-            annotations[keys::DEPENDS_ON] = json!(depends_on);
+            annotations.insert(keys::DEPENDS_ON.to_owned(), depends_on);
         }
+        labels::put(&mut labels, &mut annotations, keys::MANAGED_BY, &own);
+        labels::put(
+            &mut labels,
+            &mut annotations,
+            keys::ITEM_NAME,
+            &template.name,
+        );
         let name = item_object(&self.world.metadata, &template.name);
         let metadata = json!({
             "name": name, "labels": labels, "annotations": annotations,
@@ -242,10 +278,11 @@ impl<'a> Act<'a> {
         let created = objects
             .create_part(self.context, "DeployItem", metadata, json!({"spec": spec}))
             .await?;
+        // It was not there a moment ago, or it is another one's.
         created.ok_or_else(|| {
-            // It was not there a moment ago: somebody else made it, and the next run will see.
-            Failure::Conflict(format!(
-                "the DeployItem {name} exists and is not this execution's"
+            Failure::Refused(format!(
+                "the DeployItem {name}, which would be {:?}, exists and is not this execution's: delete it",
+                template.name
             ))
         })
     }

@@ -1,15 +1,17 @@
 //! Collects what all items of an execution export into one DataObject (E8).
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use landform_api::landscaper::installation::ObjectReference;
-use landform_api::landscaper::{keys, names};
+use landform_api::landscaper::{keys, labels, names};
 use landform_engine::{Context, Failure};
 use serde_json::{Map, Value, json};
 
 use super::act::parse_export;
 use super::observe::World;
-use crate::landscape::objects::{is_owned_by, label_value, owner};
+use crate::landscape::objects::{is_owned_by, owner};
 
 /// The key of an export Secret.
 const KEY: &str = "config";
@@ -75,13 +77,13 @@ pub(super) async fn collect(
             objects.write("DataObject", &found, &wanted).await?;
         }
         None => {
+            let (mut labels, mut annotations) = (BTreeMap::new(), BTreeMap::new());
+            for key in [keys::DATA_CONTEXT, keys::DATA_SOURCE] {
+                labels::put(&mut labels, &mut annotations, key, &context);
+            }
+            labels.insert(keys::DATA_SOURCE_TYPE.to_owned(), "export".to_owned());
             let metadata = json!({
-                "name": name,
-                "labels": {
-                    keys::DATA_CONTEXT: label_value(&context),
-                    keys::DATA_SOURCE_TYPE: "export",
-                    keys::DATA_SOURCE: label_value(&context),
-                },
+                "name": name, "labels": labels, "annotations": annotations,
                 "ownerReferences": owner("Execution", &world.metadata),
             });
             objects

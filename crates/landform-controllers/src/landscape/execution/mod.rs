@@ -17,7 +17,8 @@ use serde::Deserialize as _;
 
 use super::facts::{content, movement};
 use super::index::Index;
-use super::rename;
+use super::objects::labelled;
+use super::{rename, report};
 
 /// Reconciles executions.
 pub struct Executions {
@@ -28,6 +29,18 @@ impl Executions {
     pub(super) fn new(index: Arc<Index>) -> Self {
         Self { index }
     }
+
+    async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        if let Some(former) = context.former_name() {
+            rename::execution(context, former).await?;
+        }
+        let world = observe::World::read(context, &self.index).await?;
+        let decision = decide(&world.observed());
+        if let Some(rule) = decision.rule {
+            tracing::debug!(%rule, actions = ?decision.actions, "decided");
+        }
+        act::Act::new(context, world).carry_out(decision).await
+    }
 }
 
 impl Reconciler for Executions {
@@ -37,15 +50,10 @@ impl Reconciler for Executions {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(async move {
-            if let Some(former) = context.former_name() {
-                rename::execution(context, former).await?;
+            match self.run(context).await {
+                Ok(outcome) => Ok(outcome),
+                Err(failure) => Err(report::tell(context, "ReconcileDeployItems", failure).await),
             }
-            let world = observe::World::read(context, &self.index).await?;
-            let decision = decide(&world.observed());
-            if let Some(rule) = decision.rule {
-                tracing::debug!(%rule, actions = ?decision.actions, "decided");
-            }
-            act::Act::new(context, world).carry_out(decision).await
         })
     }
 
@@ -55,10 +63,9 @@ impl Reconciler for Executions {
 
     fn related(&self) -> Vec<Related> {
         let items = Related::new(landscaper::kind("DeployItem"), |item| {
-            let execution = item.labels().get(keys::MANAGED_BY).cloned();
+            let execution = labelled(item, keys::MANAGED_BY).into_iter();
             execution
-                .into_iter()
-                .map(|name| (item.namespace(), name))
+                .map(|name| (item.namespace(), name.to_owned()))
                 .collect()
         });
         // An execution that goes together with its installation waits for a word of that.

@@ -13,7 +13,7 @@ use landform_engine::{Context, Failure};
 
 use crate::landscape::facts::{self, Facts};
 use crate::landscape::index::Index;
-use crate::landscape::objects::{Objects, is_owned_by};
+use crate::landscape::objects::{Objects, is_owned_by, labelled};
 
 /// So many items are read at once.
 const READS_AT_ONCE: usize = 16;
@@ -54,9 +54,13 @@ impl World {
             .await?;
         let mut items = BTreeMap::new();
         for object in found.into_iter().flatten() {
-            let ours = object.labels().get(keys::MANAGED_BY) == Some(&own)
-                && is_owned_by(&object.metadata, metadata.uid.as_deref());
-            let name = object.labels().get(keys::ITEM_NAME).cloned();
+            // Labels can be changed by others, and are put right by the next update.
+            let ours = is_owned_by(&object.metadata, metadata.uid.as_deref());
+            let mut of_spec = execution.spec.deploy_items.iter();
+            let item = of_spec.find(|item| item_object(&metadata, &item.name) == object.name_any());
+            let name = item.map(|item| item.name.as_str());
+            let name = name.or_else(|| labelled(&object, keys::ITEM_NAME));
+            let name = name.map(str::to_owned);
             if let Some(name) = name.filter(|_| ours) {
                 let item = serde_json::from_value(object.data.clone()).unwrap_or_default();
                 items.insert(name, (object, item));
@@ -89,7 +93,10 @@ impl World {
     }
 
     pub(super) fn observed(&self) -> Observed {
-        let items = self.items.values().map(|(object, _)| facts::item(object));
+        let items = self.items.iter().map(|(name, (object, _))| Item {
+            name: name.clone(),
+            ..facts::item(object)
+        });
         let seen = observed(&self.metadata, &self.execution, items.collect());
         let holds = |phase: Option<InstallationPhase>| phase != Some(InstallationPhase::Deleting);
         let owner = self.owner.as_ref().filter(|(_, phase)| holds(*phase));

@@ -2,6 +2,7 @@
 
 use kube::core::ObjectMeta;
 use landform_api::landscaper::installation::InstallationStatus;
+use landform_api::landscaper::report::{CONDITION_OPERATION, ObjectName, note_operation};
 use landform_api::landscaper::{ConditionStatus, InstallationPhase, Operation, keys};
 use landform_decide::Rule;
 use landform_decide::installation::{Action, ChildKind, Decision, Problem};
@@ -12,7 +13,7 @@ use super::{export, update};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts;
 use crate::landscape::index::Index;
-use crate::landscape::report::{Trouble, set_condition, set_error};
+use crate::landscape::report::{Trouble, forget_refusal, set_condition, set_error};
 
 /// Missing rights are asked for again after this time.
 const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
@@ -77,9 +78,17 @@ impl<'a> Act<'a> {
         })
     }
 
-    /// Lets it have an update (I13), whatever its status says.
-    pub(super) fn require_update(&mut self) {
+    /// Lets it have an update (I13), whatever its status says: it was renamed, and these objects were written for what
+    /// is nested in it. One that was aborted stays so.
+    pub(super) fn begin_anew(&mut self, written: Vec<ObjectName>) {
         self.status.observed_generation = None;
+        if self.status.phase == Some(InstallationPhase::Failed) {
+            self.status.ended_generation = None;
+        }
+        let objects = &mut self.status.context_objects;
+        objects.extend(written);
+        objects.sort();
+        objects.dedup();
     }
 
     pub(super) fn metadata(&self) -> &ObjectMeta {
@@ -95,15 +104,11 @@ impl<'a> Act<'a> {
         world: &World,
         decision: Decision,
     ) -> Result<End, Failure> {
+        self.tell_operation();
         for action in &decision.actions {
             match self.act(world, action).await {
                 Ok(()) => {}
-                Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self
-                        .stop(world, &Trouble::refused("Reconcile", message))
-                        .await;
-                }
-                Err(Stop::Failure(failure)) => return Err(failure),
+                Err(Stop::Failure(failure)) => return self.fail(world, failure).await,
                 Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => {
                     self.status.phase = Some(InstallationPhase::Progressing);
@@ -118,11 +123,6 @@ impl<'a> Act<'a> {
         for action in &decision.afterwards {
             match self.act(world, action).await {
                 Ok(()) => {}
-                Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self
-                        .stop(world, &Trouble::refused("Reconcile", message))
-                        .await;
-                }
                 Err(Stop::Failure(failure)) => return Err(failure),
                 Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
                 Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
@@ -175,6 +175,17 @@ impl<'a> Act<'a> {
         }
     }
 
+    /// What can't be written fails the installation: nothing is at work. What may be written later is tried again.
+    async fn fail(&mut self, world: &World, failure: Failure) -> Result<End, Failure> {
+        let Some(trouble) = Trouble::of_write("Reconcile", &failure) else {
+            return Err(failure);
+        };
+        if !trouble.is_fatal() {
+            self.end_as(world, InstallationPhase::Failed);
+        }
+        self.stop(world, &trouble).await
+    }
+
     fn end_as(&mut self, world: &World, phase: InstallationPhase) {
         self.status.phase = Some(phase);
         self.status.ended_generation = self.metadata.generation;
@@ -199,6 +210,17 @@ impl<'a> Act<'a> {
                 message,
                 &now,
             );
+        }
+    }
+
+    /// An operation that there isn't is told, and else ignored.
+    fn tell_operation(&mut self) {
+        let now = write_time(self.context.now_ms());
+        let operation = annotation(&self.metadata, keys::OPERATION);
+        let told = note_operation(&mut self.status.conditions, operation, &now);
+        if let Some(message) = told {
+            let warning = EventType::Warning;
+            self.context.event(warning, "UnknownOperation", &message);
         }
     }
 
@@ -230,6 +252,13 @@ impl<'a> Act<'a> {
             None if decision.rule == Some(Rule::I15) || decision.rule == Some(Rule::I21) => {
                 self.status.last_error = None;
             }
+            None if decision.afterwards.is_empty() => {
+                if forget_refusal(&mut self.status.last_error) {
+                    // That was why it had ended.
+                    self.status.ended_generation = None;
+                    self.status.ended_imports.clear();
+                }
+            }
             None => {}
         }
     }
@@ -239,7 +268,7 @@ impl<'a> Act<'a> {
         let now = write_time(self.context.now_ms());
         let conditions = &mut self.status.conditions;
         let all: Vec<String> = conditions.iter().map(|found| found.kind.clone()).collect();
-        for condition in all {
+        for condition in all.into_iter().filter(|kind| kind != CONDITION_OPERATION) {
             let done = ConditionStatus::True;
             set_condition(conditions, &condition, done, "Done", "", &now);
         }
@@ -284,10 +313,18 @@ impl<'a> Act<'a> {
             Action::UpdateBeforeDeletion { force } => match self.update(world, *force).await {
                 Ok(()) if !force => Ok(()),
                 Ok(()) => self.delete_nested(world, true).await,
+                // What can't be updated goes all the same.
                 Err(Stop::Trouble(trouble)) => {
                     self.note(&trouble);
                     self.delete_nested(world, *force).await
                 }
+                Err(Stop::Failure(failure)) => match Trouble::of_write("Reconcile", &failure) {
+                    Some(trouble) => {
+                        self.note(&trouble);
+                        self.delete_nested(world, *force).await
+                    }
+                    None => Err(failure.into()),
+                },
                 Err(stop) => Err(stop),
             },
             Action::DeleteNested { force } => self.delete_nested(world, *force).await,

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use super::blueprints::Blueprints;
 use super::facts::{self, Facts, GivenKind, movement, parent_of};
 use super::index::Index;
-use super::rename;
+use super::{rename, report};
 
 /// So many rounds of a run at most: each rule that asks for another one does so once.
 const ROUNDS: usize = 8;
@@ -49,8 +49,7 @@ impl Installations {
         shared_context::ensure(context, &self.index).await?;
         let mut run = act::Act::new(context, &self.index, &self.blueprints)?;
         if let Some(former) = context.former_name() {
-            rename::installation(context, former).await?;
-            run.require_update();
+            run.begin_anew(rename::installation(context, former).await?);
         }
         for _ in 0..ROUNDS {
             let (index, blueprints) = (&self.index, &self.blueprints);
@@ -80,7 +79,12 @@ impl Reconciler for Installations {
     }
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
-        Box::pin(self.run(context))
+        Box::pin(async move {
+            match self.run(context).await {
+                Ok(outcome) => Ok(outcome),
+                Err(failure) => Err(report::tell(context, "Reconcile", failure).await),
+            }
+        })
     }
 
     fn order(&self) -> Order {
@@ -178,6 +182,7 @@ impl Reconciler for Installations {
         Some(json!({
             "phase": "Failed",
             "endedGeneration": object.metadata.generation,
+            "endedImports": "",
             "lastError": {
                 "operation": "CheckDependencies", "reason": "CyclicDependencies", "message": message,
                 "codes": ["ERR_CYCLIC_DEPENDENCIES"],

@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::landscaper::installation::{InstallationSpec, InstallationStatus};
 use landform_api::landscaper::report::ObjectName;
-use landform_api::landscaper::{InstallationPhase, Operation, keys};
+use landform_api::landscaper::{InstallationPhase, LastError, Operation, keys};
 use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
@@ -17,6 +17,7 @@ use crate::landscape::facts::{self, Facts, Given};
 use crate::landscape::family::{self, Family};
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by, owning_installation};
+use crate::landscape::report::WRITE_REFUSED;
 
 /// So many nested objects are read at once.
 const READS_AT_ONCE: usize = 16;
@@ -82,9 +83,9 @@ impl World {
             facts: &facts,
         };
         let error = status.last_error.as_ref();
-        // Others can end these two without a change of this one.
-        let by_others = error.is_some_and(|error| error.reason == "DuplicateExport")
-            || spec.blueprint.path.is_some();
+        // Others can end these without a change of this one.
+        let ends = |error: &LastError| ["DuplicateExport", WRITE_REFUSED].contains(&&*error.reason);
+        let by_others = error.is_some_and(ends) || spec.blueprint.path.is_some();
         let failed = status.phase == Some(InstallationPhase::Failed)
             && status.ended_generation == metadata.generation
             && status.ended_imports == digest_of_imports(&imports);

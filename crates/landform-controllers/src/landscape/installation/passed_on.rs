@@ -6,8 +6,6 @@ use landform_api::landscaper::{keys, names};
 use landform_blueprint::{Blueprint, SubinstallationTemplate, ValueKind};
 use serde_json::Value;
 
-use crate::landscape::objects::label_value;
-
 /// An import, or one target of it, that nested installations find in the context of their parent.
 pub(super) struct PassedOn<'a> {
     pub(super) kind: &'static str,
@@ -35,11 +33,11 @@ impl PassedOn<'_> {
 
     /// Those that say which element of which import it is.
     pub(super) fn labels(&self) -> Vec<(&'static str, String)> {
-        let import = (keys::DATA_KEY, label_value(self.import));
+        let import = (keys::DATA_KEY, self.import.to_owned());
         match &self.element {
             Element::Whole => Vec::new(),
             Element::OfList(index) => vec![import, (keys::DATA_INDEX, index.to_string())],
-            Element::OfMap(key) => vec![import, (keys::DATA_TARGET_MAP_KEY, label_value(key))],
+            Element::OfMap(key) => vec![import, (keys::DATA_TARGET_MAP_KEY, key.to_owned())],
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) async fn ensure(context: &Context, index: &Index) -> Result<(), Failu
     let metadata = json!({"name": DEFAULT_CONTEXT});
     match objects.create("Context", metadata, json!({})).await {
         Ok(_) => Ok(()),
-        Err(Failure::Refused(reason)) => {
+        Err(Failure::Refused(reason) | Failure::Invalid(reason)) => {
             tracing::warn!(%namespace, %reason, "the default Context could not be made");
             Ok(())
         }

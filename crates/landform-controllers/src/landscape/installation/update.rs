@@ -13,7 +13,7 @@ use landform_api::landscaper::installation::{
     InstallationSpec, InstallationStatus, NamedReference, ObjectReference,
 };
 use landform_api::landscaper::report::ObjectName;
-use landform_api::landscaper::{ConditionStatus, Operation, keys, names};
+use landform_api::landscaper::{ConditionStatus, Operation, keys, labels, names};
 use landform_blueprint::{
     Blueprint, BlueprintError, Component, DeployItemTemplate, Input, MappingKind, Problem,
     SubinstallationTemplate, map_data,
@@ -30,7 +30,9 @@ use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts::Facts;
-use crate::landscape::objects::{is_owned_by, label_value, owner, owning_installation};
+use crate::landscape::objects::{
+    is_misplaced, is_owned_by, labelled, owner, owning_installation, set_label,
+};
 use crate::landscape::rename;
 use crate::landscape::report::{Trouble, set_condition};
 
@@ -275,10 +277,14 @@ impl Update<'_> {
         let mut wanted = found.clone();
         wanted.data["spec"] = spec;
         self.context.inherit(&mut wanted.metadata);
-        let parent = found.labels().get(keys::ENCOMPASSED_BY);
+        let parent = labelled(found, keys::ENCOMPASSED_BY);
         if kind == "Installation" && parent.is_none_or(|parent| parent != self.world.name()) {
             // This one has another name than before; what is nested in it looks for its imports by that.
-            rename::set_label(&mut wanted, keys::ENCOMPASSED_BY, self.world.name());
+            set_label(
+                &mut wanted.metadata,
+                keys::ENCOMPASSED_BY,
+                self.world.name(),
+            );
             rename::ask_to_run(&mut wanted);
         }
         if self.force {
@@ -335,18 +341,45 @@ impl Update<'_> {
         Ok(())
     }
 
+    /// Why a nested installation can't be made.
+    async fn taken(&self, name: &str, object: &str) -> Result<Stop, Stop> {
+        let found = self.world.objects.get("Installation", object).await?;
+        let uid = self.world.metadata.uid.as_deref();
+        if found.is_none_or(|found| is_owned_by(&found.metadata, uid)) {
+            // Made by a run that did not come to its end, and not in the index yet: the next run sees it.
+            let what = format!("the Installation {object} exists already");
+            return Ok(Failure::Conflict(what).into());
+        }
+        let message = format!(
+            "the Installation {object}, which would be the nested {name:?}, exists and is not this installation's: delete it"
+        );
+        let trouble = Trouble::configuration("EnsureSubInstallations", "NameTaken", message);
+        Ok(Trouble {
+            codes: Vec::new(),
+            ..trouble
+        }
+        .into())
+    }
+
     async fn create_nested(&self, name: &str, spec: Value) -> Result<String, Stop> {
         let world = self.world;
         let uid = world.metadata.uid.as_deref().unwrap_or_default();
         let object = names::generated(&format!("{name}-"), uid, name);
-        let mut annotations = json!({keys::SUBINSTALLATION_NAME: name});
+        let mut annotations =
+            BTreeMap::from([(keys::SUBINSTALLATION_NAME.to_owned(), name.to_owned())]);
         if self.force {
-            annotations[keys::OPERATION] = json!(Operation::ForceReconcile.as_str());
+            let force = Operation::ForceReconcile.as_str();
+            annotations.insert(keys::OPERATION.to_owned(), force.to_owned());
         }
+        let mut labels = BTreeMap::new();
+        labels::put(
+            &mut labels,
+            &mut annotations,
+            keys::ENCOMPASSED_BY,
+            world.name(),
+        );
         let metadata = json!({
-            "name": object,
-            "labels": {keys::ENCOMPASSED_BY: world.name()},
-            "annotations": annotations,
+            "name": object, "labels": labels, "annotations": annotations,
             "ownerReferences": owner("Installation", &world.metadata),
         });
         let created = world.objects.create_part(
@@ -356,10 +389,7 @@ impl Update<'_> {
             json!({"spec": spec}),
         );
         if created.await?.is_none() {
-            // Made by a run that did not come to its end, and not in the index yet: the next run sees it.
-            return Err(
-                Failure::Conflict(format!("the Installation {object} exists already")).into(),
-            );
+            return Err(self.taken(name, &object).await?);
         }
         Ok(object)
     }
@@ -401,23 +431,24 @@ pub(super) async fn write_given(
         _ => ("data", given.content.clone()),
     };
     let hash = content::hash(&content);
-    let mut labels = BTreeMap::from([
-        (
-            keys::DATA_SOURCE_TYPE.to_owned(),
-            given.source_type.to_owned(),
-        ),
-        (keys::DATA_KEY.to_owned(), label_value(given.key)),
-        (keys::DATA_SOURCE.to_owned(), label_value(given.source)),
-    ]);
-    if let Some(context) = given.context {
-        labels.insert(keys::DATA_CONTEXT.to_owned(), label_value(context));
-    }
+    let said = [
+        (keys::DATA_SOURCE_TYPE, given.source_type),
+        (keys::DATA_KEY, given.key),
+        (keys::DATA_SOURCE, given.source),
+    ];
+    let said = said.into_iter();
+    let said = said.chain(given.context.map(|context| (keys::DATA_CONTEXT, context)));
     let more_labels = more_labels.iter();
-    labels.extend(more_labels.map(|(key, value)| ((*key).to_owned(), value.clone())));
+    let said = said.chain(more_labels.map(|(key, value)| (*key, value.as_str())));
+    let (mut labels, mut annotations) = (BTreeMap::new(), BTreeMap::new());
+    for (key, name) in said {
+        labels::put(&mut labels, &mut annotations, key, name);
+    }
+    annotations.insert(keys::DATA_HASH.to_owned(), hash);
     let objects = &world.objects;
     let Some(found) = objects.get(given.kind, &name).await? else {
         let metadata = json!({
-            "name": name, "labels": labels, "annotations": {keys::DATA_HASH: hash},
+            "name": name, "labels": labels, "annotations": annotations,
             "ownerReferences": owner("Installation", &world.metadata),
         });
         let created = objects.create(given.kind, metadata, json!({field: content}));
@@ -443,13 +474,11 @@ pub(super) async fn write_given(
         let owners = serde_json::from_value(owner("Installation", &world.metadata));
         wanted.metadata.owner_references = Some(owners.map_err(unwritable)?);
     }
-    wanted
-        .metadata
-        .labels
-        .get_or_insert_default()
-        .extend(labels);
-    let annotations = wanted.metadata.annotations.get_or_insert_default();
-    annotations.insert(keys::DATA_HASH.to_owned(), hash);
+    let metadata = &mut wanted.metadata;
+    let all = metadata.annotations.get_or_insert_default();
+    all.retain(|key, _| !labels.contains_key(key));
+    all.extend(annotations);
+    metadata.labels.get_or_insert_default().extend(labels);
     objects.write(given.kind, &found, &wanted).await?;
     Ok(())
 }
@@ -470,7 +499,7 @@ async fn is_left_behind(world: &World, kind: &str, found: &DynamicObject) -> Res
         // What a parent has written for its nested installations is no export.
         let was_export = found.labels().get(keys::DATA_SOURCE_TYPE);
         let was_export = was_export.is_some_and(|value| value == "export");
-        !same || facts.marked || (was_export && !exports)
+        !same || facts.marked || (was_export && !exports) || is_misplaced(found, &installation)
     }))
 }
 

@@ -1,5 +1,6 @@
 //! What the statuses of single kinds say.
 
+use landform_api::landscaper::{self, Operation};
 use landform_api::project;
 use serde_json::Value;
 
@@ -47,6 +48,18 @@ pub(super) fn by_kind(facts: &Facts<'_>, judged: &mut Judged) {
         "Reconciler" => {}
         _ => judged.causes.extend(plain_waits(status)),
     }
+    if facts.name.group() == landscaper::GROUP {
+        judged.causes.extend(unknown_operation(facts.object));
+    }
+}
+
+/// What an annotation asks for, and there isn't.
+fn unknown_operation(object: &Value) -> Option<Cause> {
+    let asked = object["metadata"]["annotations"][landscaper::keys::OPERATION].as_str()?;
+    let sort = Sort::Blocked {
+        unblock: Operation::advice(),
+    };
+    Some(cause(sort, "UnknownOperation", &Operation::unknown(asked)?))
 }
 
 /// Kinds that say why they stand where they stand by a message.

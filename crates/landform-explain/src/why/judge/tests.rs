@@ -372,3 +372,21 @@ fn r13_only_what_will_be_looked_at_says_so() {
         assert_eq!(told(&found), [expected], "{engine}");
     }
 }
+
+#[test]
+fn i4_an_operation_that_there_is_not_is_told_with_those_that_there_are() {
+    for kind in ["Installation", "Execution", "DeployItem"] {
+        let mut well = object(LANDSCAPER, kind, json!({"phase": "Succeeded"}));
+        assert_eq!(told(&judged(&well, None, None)), [""; 0], "{kind}");
+        let operation = "landscaper.gardener.cloud/operation";
+        well["metadata"]["annotations"] = json!({operation: "reconcil"});
+        let found = judged(&well, None, None);
+        let sort = &found.causes[0].sort;
+        let advised = |unblock: &String| unblock.contains("reconcile, force-reconcile, abort");
+        assert!(
+            matches!(sort, Sort::Blocked { unblock } if advised(unblock)),
+            "{sort:?}"
+        );
+        assert!(found.causes[0].message.contains("reconcil"), "{kind}");
+    }
+}
