@@ -128,6 +128,11 @@ fn structural(schema: &Value) -> Value {
     if let Some(format @ ("int32" | "int64")) = fields.get("format").and_then(Value::as_str) {
         result.insert("format".into(), json!(format));
     }
+    for limit in ["pattern", "minimum"] {
+        if let Some(limit_of) = fields.get(limit) {
+            result.insert(limit.into(), limit_of.clone());
+        }
+    }
     described(fields, Value::Object(result))
 }
 

@@ -82,9 +82,18 @@ pub enum Operation {
     Reconcile,
     /// The force flow: dependencies' phases don't matter.
     ForceReconcile,
-    /// Stop what is going on.
+    /// Stop what is going on, and wait until it has stopped.
     Abort,
+    /// Let everything that has not come to an end fail, without waiting for it.
+    Interrupt,
 }
+
+const OPERATIONS: [Operation; 4] = [
+    Operation::Reconcile,
+    Operation::ForceReconcile,
+    Operation::Abort,
+    Operation::Interrupt,
+];
 
 impl Operation {
     /// The annotation's value.
@@ -94,13 +103,14 @@ impl Operation {
             Self::Reconcile => "reconcile",
             Self::ForceReconcile => "force-reconcile",
             Self::Abort => "abort",
+            Self::Interrupt => "interrupt",
         }
     }
 
     /// Reads the annotation's value; an unknown one asks for nothing.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Reconcile, Self::ForceReconcile, Self::Abort]
+        OPERATIONS
             .into_iter()
             .find(|operation| operation.as_str() == text)
     }

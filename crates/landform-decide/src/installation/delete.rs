@@ -53,11 +53,11 @@ pub(super) fn delete(seen: &Observed) -> Decision {
     let mut decision = take_down(seen);
     decision.actions.extend(keep_outside(seen));
     match seen.operation {
-        Some(Operation::Abort) => {
-            decision.actions.extend(ask_to_stop(seen));
+        Some(operation @ (Operation::Abort | Operation::Interrupt)) => {
+            decision.actions.extend(ask_to_stop(seen, operation));
             decision.afterwards.push(Action::DropOperation);
         }
-        Some(operation) => {
+        Some(operation @ (Operation::Reconcile | Operation::ForceReconcile)) => {
             let failed = seen.children.iter().filter(|child| removal_failed(child));
             decision.actions.extend(ask(operation, failed));
             decision.afterwards.push(Action::DropOperation);

@@ -7,10 +7,12 @@
 )]
 
 mod abort;
+mod automatic;
 mod changes;
 mod deletion;
 mod errors;
 mod harness;
+mod interrupt;
 mod manifests;
 mod nested;
 mod recorder;

@@ -5,9 +5,9 @@ use landform_api::landscaper::execution::{
     DeployItemTemplate, ExecutionGeneration, VersionedObject, VersionedReference,
 };
 use landform_api::landscaper::{
-    ConditionStatus, DeployItemSpec, ExecutionPhase, ExecutionStatus, Operation, keys,
+    ConditionStatus, DeployItemSpec, ExecutionPhase, ExecutionStatus, LastError, Operation, keys,
 };
-use landform_decide::execution::{Action, Decision, Problem};
+use landform_decide::execution::{ABORTED, Action, Decision, INTERRUPTED, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 use serde_json::{Value, json};
 
@@ -123,8 +123,7 @@ impl<'a> Act<'a> {
                     .event(warning, &trouble.reason, &trouble.message);
             }
         } else if phase == Some(ExecutionPhase::Progressing) {
-            let aborted = |error: &landform_api::landscaper::LastError| error.reason == "Aborted";
-            if self.status.last_error.as_ref().is_some_and(aborted) {
+            if self.status.last_error.as_ref().is_some_and(tells_a_stop) {
                 self.status.last_error = None;
             }
         }
@@ -326,6 +325,11 @@ impl<'a> Act<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether an error says that the execution was stopped on request.
+pub(super) fn tells_a_stop(error: &LastError) -> bool {
+    [ABORTED, INTERRUPTED].contains(&error.reason.as_str())
 }
 
 /// An item's export, as one value.

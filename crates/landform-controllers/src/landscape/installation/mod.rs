@@ -4,6 +4,7 @@
 //! trigger of the next run (I2) leads to the next round of the same run.
 
 mod act;
+mod automatic;
 mod export;
 mod imports;
 mod observe;

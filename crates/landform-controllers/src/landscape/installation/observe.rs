@@ -11,6 +11,7 @@ use landform_api::landscaper::{InstallationPhase, Operation, keys};
 use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
+use super::automatic;
 use super::imports::{self, Resolved};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts::{self, Facts, Given};
@@ -89,6 +90,8 @@ impl World {
             && status.ended_generation == metadata.generation
             && status.ended_imports == digest_of_imports(&imports);
         let observed = Observed {
+            now_ms: context.now_ms(),
+            automatic: automatic::observed(spec.automatic_reconcile.as_ref(), status),
             failed_as_it_is: failed && !by_others,
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
