@@ -124,7 +124,11 @@ impl Target {
         if inner.refuses_mixes
             && let Some(mix) = mix(number)
         {
-            let what = format!("I10b: {} is deployed with a mix: {mix}", writer.place());
+            let at = writer.disk.store().revision().0;
+            let what = format!(
+                "at {at}: I10b: {} is deployed with a mix: {mix}",
+                writer.place()
+            );
             inner.broken.get_or_insert(what);
         }
         if let Some(problem) = problem {

@@ -368,7 +368,11 @@ fn ways_of(
         items.insert(item.name.clone(), sum);
     }
     let nested: Vec<_> = installation.nested.iter().collect();
-    inside.extend(ways_of_all(&nested, &inside)?);
+    let found = ways_of_all(&nested, &inside)?;
+    if found.len() < exported(&nested) {
+        return None;
+    }
+    inside.extend(found);
     let exports = installation.exports.iter();
     let exports = exports.filter_map(|(name, source)| {
         let ways = match source {

@@ -81,6 +81,7 @@ impl World {
             namespace: &namespace,
             own: &own,
             facts: &facts,
+            read: imports::generations_read(context),
         };
         let error = status.last_error.as_ref();
         // Others can end these two without a change of this one.
@@ -316,6 +317,8 @@ struct Around<'a> {
     namespace: &'a str,
     own: &'a str,
     facts: &'a Facts,
+    /// The generations of the objects that it imports, as this run has read them.
+    read: BTreeMap<Given, String>,
 }
 
 impl Around<'_> {
@@ -330,7 +333,8 @@ impl Around<'_> {
 
     fn dependencies(&self) -> Vec<Dependency> {
         let imports = &self.facts.imports;
-        self.index.dependencies(self.namespace, self.own, imports)
+        let (index, read) = (self.index, &self.read);
+        index.dependencies(self.namespace, self.own, imports, read)
     }
 
     fn importers(&self) -> Vec<Importer> {

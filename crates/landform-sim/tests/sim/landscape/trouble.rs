@@ -82,6 +82,12 @@ const TROUBLES: &[Trouble] = &[
         names: "first",
     },
     Trouble {
+        what: "a nested installation imports what it exports",
+        broken: || with_first(step("first", "y", "y", 10)),
+        phase: "Failed",
+        names: "first",
+    },
+    Trouble {
         what: "nested installations export the same",
         broken: || sound().nest(step("third", "x", "y", 1)),
         phase: "Failed",
