@@ -3,7 +3,7 @@
 use landform_api::landscaper::{InstallationPhase, Operation, WaitingOn};
 
 use super::decide::{
-    ask_to_stop, by, failed_child, installation, on_child, pending, unsatisfied_imports,
+    ask_to_stop, by, failed_child, installation, is_ready, on_child, pending, unsatisfied_imports,
 };
 use super::decision::{Action, Decision, Problem};
 use super::observed::{Child, Observed};
@@ -143,7 +143,9 @@ fn take_down(seen: &Observed) -> Decision {
             ..by(Rule::I33)
         };
     }
-    if update_required(seen) && !some_marked {
+    // While one that it depends on is at work, an update would deploy a mix of generations (I10b), and only to remove it.
+    let calm = seen.dependencies.iter().all(is_ready);
+    if update_required(seen) && !some_marked && calm {
         let waiting = unsatisfied_imports(seen, Rule::I34);
         if waiting.is_empty() {
             return Decision {

@@ -8,7 +8,7 @@ use landform_decide::installation::{Action, ChildKind, Decision, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
 use super::observe::{World, annotation, word};
-use super::{automatic, export, update};
+use super::{automatic, export, moment, update};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts;
 use crate::landscape::index::Index;
@@ -285,6 +285,9 @@ impl<'a> Act<'a> {
                 Ok(())
             }
             Action::Update { force } => {
+                if !force {
+                    moment::is_one(self.context, world).await?;
+                }
                 self.update(world, *force).await?;
                 self.status.force_begun = false;
                 Ok(())

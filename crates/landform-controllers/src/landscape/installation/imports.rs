@@ -195,24 +195,6 @@ pub(super) async fn fresh(
     Ok(fresh)
 }
 
-/// The generations of the DataObjects and Targets that a run has read because its installation imports them.
-pub(super) fn generations_read(context: &Context) -> BTreeMap<Given, String> {
-    let refs = context.refs().iter();
-    let read = refs.filter_map(|found| {
-        let name = found.reference.name.clone();
-        let kind = found.reference.kind.kind.clone();
-        let given = facts::given_of(&ObjectName {
-            kind,
-            name,
-            ..ObjectName::default()
-        })?;
-        let object = found.object.as_ref()?;
-        let generation = facts::generation(given.kind, object);
-        Some((given, generation))
-    });
-    read.collect()
-}
-
 /// Which of the objects that an installation refers to may not be read for it (C6), and why. What an installation exports, or
 /// passes on to those in it, belongs to the landscape and takes no right.
 pub(super) async fn denied(

@@ -7,6 +7,7 @@ mod act;
 mod automatic;
 mod export;
 mod imports;
+mod moment;
 mod observe;
 mod passed_on;
 mod rest;

@@ -13,6 +13,7 @@ use landform_engine::{Context, Failure};
 
 use super::automatic;
 use super::imports::{self, Resolved};
+use super::moment;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts::{self, Facts, Given};
 use crate::landscape::family::{self, Family};
@@ -81,7 +82,7 @@ impl World {
             namespace: &namespace,
             own: &own,
             facts: &facts,
-            read: imports::generations_read(context),
+            read: moment::generations_read(context),
         };
         let error = status.last_error.as_ref();
         // Others can end these two without a change of this one.
