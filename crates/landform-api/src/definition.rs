@@ -127,11 +127,13 @@ fn structural(schema: &Value) -> Value {
     }
     if let Some(format @ ("int32" | "int64")) = fields.get("format").and_then(Value::as_str) {
         result.insert("format".into(), json!(format));
-    }
-    for limit in ["pattern", "minimum"] {
-        if let Some(limit_of) = fields.get(limit) {
-            result.insert(limit.into(), limit_of.clone());
+        // Those of numbers without a sign are not meant as limits.
+        if let Some(least) = fields.get("minimum") {
+            result.insert("minimum".into(), least.clone());
         }
+    }
+    if let Some(pattern) = fields.get("pattern") {
+        result.insert("pattern".into(), pattern.clone());
     }
     described(fields, Value::Object(result))
 }
