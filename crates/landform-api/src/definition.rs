@@ -130,6 +130,13 @@ fn structural(schema: &Value) -> Value {
     }
     if let Some(format @ ("int32" | "int64")) = fields.get("format").and_then(Value::as_str) {
         result.insert("format".into(), json!(format));
+        // Those of numbers without a sign are not meant as limits.
+        if let Some(least) = fields.get("minimum") {
+            result.insert("minimum".into(), least.clone());
+        }
+    }
+    if let Some(pattern) = fields.get("pattern") {
+        result.insert("pattern".into(), pattern.clone());
     }
     described(fields, Value::Object(result))
 }

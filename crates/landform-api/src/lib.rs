@@ -7,6 +7,7 @@
 //! - [`field`]: what is wrong with one field of an object, and where.
 //! - [`jsonpath`]: the dialect of JSONPath that Kubernetes uses.
 //! - [`duration`]: lengths of time as people write them.
+//! - [`schedule`]: the times at which something is done again.
 //! - [`definition`]: definitions of kinds, generated from Rust types.
 //! - [`catalog`]: catalogs, app types and operator versions.
 //! - [`landscaper`]: installations, executions, deploy items and what they exchange.
@@ -24,6 +25,7 @@ pub mod keys;
 pub mod kind;
 pub mod landscaper;
 pub mod project;
+pub mod schedule;
 pub mod words;
 pub mod writer;
 

@@ -49,6 +49,7 @@ impl SubinstallationTemplate {
             import_data_mappings: self.import_data_mappings,
             exports: self.exports,
             export_data_mappings: self.export_data_mappings,
+            automatic_reconcile: None,
             ..InstallationSpec::default()
         }
     }

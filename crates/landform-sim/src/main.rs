@@ -41,6 +41,8 @@ enum WorldName {
     Api,
     /// The controllers of installations, executions and deploy items.
     Landscape,
+    /// The same with chains, diamonds and moving exports, whose values tell where they come from.
+    Woven,
     /// Hooks, renames, edited definitions and uncoordinated writers.
     Mixed,
     /// A directory of files that people edit, and the objects that they stand for.
@@ -52,7 +54,7 @@ impl WorldName {
         match self {
             Self::Nodes => Template::new(&[node::definition()]),
             Self::Api => Template::new(&[]),
-            Self::Landscape => landscape::template(),
+            Self::Landscape | Self::Woven => landscape::template(),
             Self::Mixed => mixed::template(),
             Self::Project => project::template(),
         }
@@ -63,6 +65,7 @@ impl WorldName {
             Self::Nodes => node::run(template, seed),
             Self::Api => api_world::run(template, seed),
             Self::Landscape => landscape::run(template, seed),
+            Self::Woven => landscape::run_woven(template, seed),
             Self::Mixed => mixed::run(template, seed),
             Self::Project => project::run(template, seed),
         }

@@ -98,7 +98,9 @@ enum Command {
     /// Tries again what has failed.
     Retry(operate::RetryArgs),
     /// Stops what an installation, execution or deploy item is doing.
-    Abort(operate::AbortArgs),
+    Abort(operate::StopArgs),
+    /// Lets all that has not come to an end in an installation, execution or deploy item fail, without waiting for it.
+    Interrupt(operate::StopArgs),
     /// Shows what the engine does, as it happens.
     Trace(trace::TraceArgs),
     /// Shows what runs, what waits on whom, and how much gets done.
@@ -161,6 +163,7 @@ fn main() -> ExitCode {
         Command::Reconcile(args) => operate::reconcile(args),
         Command::Retry(args) => operate::retry(args),
         Command::Abort(args) => operate::abort(args),
+        Command::Interrupt(args) => operate::interrupt(args),
         Command::Trace(args) => trace::run(args),
         Command::Top(args) => top::run(args),
         Command::Delete(args) => delete::run(args),

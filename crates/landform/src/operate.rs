@@ -1,4 +1,4 @@
-//! `landform reconcile`, `retry` and `abort`: what a person asks of objects that are reconciled.
+//! `landform reconcile`, `retry`, `abort` and `interrupt`: what a person asks of objects that are reconciled.
 
 use std::process::ExitCode;
 
@@ -58,9 +58,9 @@ pub(crate) struct RetryArgs {
     server: ClientArgs,
 }
 
-/// Arguments of `landform abort`.
+/// Arguments of `landform abort` and `landform interrupt`.
 #[derive(Args)]
-pub(crate) struct AbortArgs {
+pub(crate) struct StopArgs {
     /// KIND/NAME… or KIND NAME…: installations, executions or deploy items.
     #[arg(value_name = "KIND/NAME", required = true)]
     objects: Vec<String>,
@@ -92,19 +92,28 @@ pub(crate) fn reconcile(args: ReconcileArgs) -> Result<ExitCode, AnyError> {
     })
 }
 
-pub(crate) fn abort(args: AbortArgs) -> Result<ExitCode, AnyError> {
+pub(crate) fn abort(args: StopArgs) -> Result<ExitCode, AnyError> {
+    stop(args, Operation::Abort, "aborted")
+}
+
+pub(crate) fn interrupt(args: StopArgs) -> Result<ExitCode, AnyError> {
+    stop(args, Operation::Interrupt, "interrupted")
+}
+
+fn stop(args: StopArgs, operation: Operation, done: &str) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect().await?;
         for place in places(&client, &args.objects, &FileArgs::default()).await? {
             if !has_operations(&place) {
                 let message = format!(
-                    "{} can't be aborted: only installations, executions and deploy items can",
+                    "{} can't be {done}: only installations, executions and deploy items can",
                     place.short()
                 );
                 return Err(message.into());
             }
-            ask(&client, &place, Operation::Abort).await?;
-            say(&format!("{} was asked to abort\n", place.short()))?;
+            ask(&client, &place, operation).await?;
+            let asked = operation.as_str();
+            say(&format!("{} was asked to {asked}\n", place.short()))?;
         }
         Ok(exit::OK)
     })

@@ -283,6 +283,17 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_fields_are_in_the_schema() {
+        let definitions = definitions();
+        let schema = &definitions[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let automatic = &schema["properties"]["spec"]["properties"]["automaticReconcile"];
+        let failed = &automatic["properties"]["failedReconcile"]["properties"];
+        let pattern = failed["interval"]["pattern"].as_str().unwrap();
+        assert!(pattern.contains("(ms|s|m|h)"), "{failed}");
+        assert_eq!(failed["numberOfReconciles"]["minimum"], 0);
+    }
+
+    #[test]
     fn schemas_are_structural_and_know_all_words_of_a_phase() {
         let definitions = definitions();
         let schema = &definitions[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"];

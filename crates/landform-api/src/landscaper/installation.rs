@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::automatic::{AutomaticReconcile, AutomaticReconcileStatus};
 use super::phase::InstallationPhase;
 use super::report::{Condition, LastError, ObjectName, WaitingOn};
 
@@ -34,6 +35,9 @@ pub struct InstallationSpec {
     /// Exports that are computed from the blueprint's.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub export_data_mappings: BTreeMap<String, Value>,
+    /// When it is reconciled again by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automatic_reconcile: Option<AutomaticReconcile>,
 }
 
 /// Where a component comes from.
@@ -247,6 +251,9 @@ pub struct InstallationStatus {
     /// What it waits for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_on: Vec<WaitingOn>,
+    /// What was reconciled automatically.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automatic_reconcile_status: Option<AutomaticReconcileStatus>,
 }
 
 /// An import as it was at the last update.

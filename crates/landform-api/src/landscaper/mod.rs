@@ -8,6 +8,7 @@
 //! `status.{templateState,endedGeneration,forceBegun,contextObjects,exportedObjects,warnings}`
 //! of an Installation, `status.targetGeneration` of a DeployItem, and `spec.blueprint.path`.
 
+pub mod automatic;
 pub mod data;
 pub mod definition;
 pub mod deploy_item;
@@ -20,6 +21,7 @@ pub mod names;
 pub mod phase;
 pub mod report;
 
+pub use automatic::{AutomaticReconcile, AutomaticReconcileStatus, RepeatedReconcile};
 pub use data::{Context, DataObject, Target, TargetSpec};
 pub use deploy_item::{DeployItem, DeployItemSpec, DeployItemStatus};
 pub use execution::{DeployItemTemplate, Execution, ExecutionSpec, ExecutionStatus};

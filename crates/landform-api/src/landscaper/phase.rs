@@ -85,13 +85,20 @@ pub enum Operation {
     Reconcile,
     /// The force flow: dependencies' phases don't matter.
     ForceReconcile,
-    /// Stop what is going on.
+    /// Stop what is going on, and wait until it has stopped.
     Abort,
+    /// Let everything that has not come to an end fail, without waiting for it.
+    Interrupt,
 }
 
 impl Operation {
     /// All that can be asked for.
-    pub const ALL: [Self; 3] = [Self::Reconcile, Self::ForceReconcile, Self::Abort];
+    pub const ALL: [Self; 4] = [
+        Self::Reconcile,
+        Self::ForceReconcile,
+        Self::Abort,
+        Self::Interrupt,
+    ];
 
     /// The annotation's value.
     #[must_use]
@@ -100,6 +107,7 @@ impl Operation {
             Self::Reconcile => "reconcile",
             Self::ForceReconcile => "force-reconcile",
             Self::Abort => "abort",
+            Self::Interrupt => "interrupt",
         }
     }
 

@@ -13,7 +13,8 @@ use landform_api::landscaper::installation::{
 };
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{
-    self, DeployItem, Execution, InstallationPhase, LastError, Operation, WaitingOn, keys, names,
+    self, AutomaticReconcile, DeployItem, Execution, InstallationPhase, LastError, Operation,
+    WaitingOn, keys, names,
 };
 use landform_decide::Standing;
 use landform_decide::execution::Item;
@@ -235,7 +236,7 @@ impl Facts {
     pub(super) fn is_queued(&self) -> bool {
         match self.operation {
             Some(Operation::Reconcile | Operation::ForceReconcile) => true,
-            Some(Operation::Abort) | None => false,
+            Some(Operation::Abort | Operation::Interrupt) | None => false,
         }
     }
 
@@ -391,6 +392,7 @@ pub(super) struct SpecGlance {
     pub(super) context: Option<String>,
     pub(super) imports: InstallationImports,
     pub(super) exports: InstallationExports,
+    pub(super) automatic_reconcile: Option<AutomaticReconcile>,
 }
 
 #[derive(Default, Deserialize)]

@@ -107,7 +107,18 @@ impl<'a> Family<'a> {
             marked: facts.marked,
             operation: facts.operation,
             needs: self.needs(facts),
+            after: self.after(facts),
         }
+    }
+
+    /// All that export something which a member imports: as the engine sees it, it comes after each of them.
+    fn after(&self, facts: &Facts) -> Vec<String> {
+        let exports_to = |other: &&Facts| {
+            let mut imports = facts.imports.iter();
+            imports.any(|given| other.exports.contains_key(given))
+        };
+        let exporters = self.members.iter().filter(exports_to);
+        exporters.map(|other| other.name.clone()).collect()
     }
 
     /// The generations of a member's imports, as they are now.

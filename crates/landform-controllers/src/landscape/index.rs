@@ -243,7 +243,7 @@ impl Index {
     /// Whether the phase of an installation is about its present spec and its present imports (I10b).
     pub(super) fn is_current(&self, namespace: &str, facts: &Facts) -> bool {
         let maps = self.0.read();
-        facts.is_current(&maps.present(namespace, facts))
+        facts.is_current(&maps.present(namespace, facts, &BTreeMap::new()))
     }
 
     /// The nested installations of one, as it sees them. None when one of them is not known.
@@ -278,13 +278,16 @@ impl Index {
         items.map(|(object, _)| object.clone()).collect()
     }
 
-    /// The installations from which these imports come, directly or not, but `own`. What is behind one that isn't
+    /// The installations from which these imports come, directly or not, but `own`. What the run has `read` itself counts
+    /// as it was read, whatever the index has heard of it: else an import could be newer, or older, than what a sibling
+    /// has made of it. What is behind one that isn't
     /// ready is left out: that one waits for it itself. So if all of these are ready, all that there are are.
     pub(super) fn dependencies(
         &self,
         namespace: &str,
         own: &str,
         imports: &[Given],
+        read: &BTreeMap<Given, String>,
     ) -> Vec<Dependency> {
         let maps = self.0.read();
         let mut found = BTreeMap::new();
@@ -296,7 +299,7 @@ impl Index {
             if found.contains_key(&facts.name) {
                 continue;
             }
-            let current = facts.is_current(&maps.present(namespace, facts));
+            let current = facts.is_current(&maps.present(namespace, facts, read));
             if facts.is_ready() && current {
                 queue.extend(facts.imports.iter().cloned());
             }
@@ -373,11 +376,20 @@ impl Maps {
         self.installations.get(&name)?.maps.get(import).cloned()
     }
 
-    /// The generations of an installation's imports, as they are now.
-    fn present(&self, namespace: &str, facts: &Facts) -> Generations {
+    /// The generations of an installation's imports, as they were read or as they are now.
+    fn present(
+        &self,
+        namespace: &str,
+        facts: &Facts,
+        read: &BTreeMap<Given, String>,
+    ) -> Generations {
         let generation = |given: &Given| match self.exporter(namespace, &facts.name, given) {
             Some(exporter) => exporter.config_generation.clone(),
-            None => self.generation(namespace, given).unwrap_or_default(),
+            None => {
+                let read = read.get(given).cloned();
+                let known = read.or_else(|| self.generation(namespace, given));
+                known.unwrap_or_default()
+            }
         };
         let list = |import: &str| {
             let parent = facts.parent.as_deref()?;

@@ -27,8 +27,11 @@ fn by(rule: Rule, action: Action) -> Decision {
 /// An item of ours that should be there.
 fn deploy(seen: &Observed, deployer: &str) -> Decision {
     match seen.operation {
-        Some(Operation::Abort) if seen.is_completed() => by(Rule::I4, Action::DropOperation),
+        Some(Operation::Abort | Operation::Interrupt) if seen.is_completed() => {
+            by(Rule::I4, Action::DropOperation)
+        }
         Some(Operation::Abort) => by(Rule::I4, Action::AcknowledgeAbort),
+        Some(Operation::Interrupt) => by(Rule::I4, Action::Interrupt),
         Some(Operation::Reconcile | Operation::ForceReconcile) => by(Rule::E12, Action::PickUp),
         None => match seen.phase.filter(|_| seen.status_up_to_date()) {
             None => by(Rule::E12, Action::PickUp),
@@ -73,6 +76,7 @@ fn remove(seen: &Observed) -> Decision {
     }
     match seen.operation {
         Some(Operation::Abort) => by(Rule::I4, Action::AcknowledgeAbort),
+        Some(Operation::Interrupt) => by(Rule::I4, Action::Interrupt),
         Some(Operation::Reconcile | Operation::ForceReconcile) => by(Rule::E10, Action::Remove),
         // It has failed before, and nothing was changed since: a person must act.
         None if seen.is_completed() && seen.phase == Some(ExecutionPhase::Failed) => {
@@ -89,6 +93,15 @@ fn watch_over(seen: &Observed, deployer: &str) -> Decision {
     }
     let expected = || deployer.to_owned();
     let completed = seen.is_completed();
+    if seen.operation == Some(Operation::Interrupt) {
+        // Its deployer isn't asked, and sees that the item has come to an end.
+        let action = if completed {
+            Action::DropOperation
+        } else {
+            Action::Interrupt
+        };
+        return by(Rule::I4, action);
+    }
     if seen.operation == Some(Operation::Abort) {
         if completed {
             return by(Rule::I4, Action::DropOperation);

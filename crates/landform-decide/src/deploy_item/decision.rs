@@ -27,6 +27,8 @@ pub enum Action {
     Fail(Late),
     /// Its work has stopped: it fails as aborted, and the annotation goes.
     AcknowledgeAbort,
+    /// It ends as failed, whatever its deployer does, and the annotation goes.
+    Interrupt,
     /// There is nothing to abort: the annotation goes.
     DropOperation,
     /// It is taken up, then deployed until this time.

@@ -227,6 +227,30 @@ fn i4_an_abort_stops_work_and_means_nothing_when_there_is_none() {
 }
 
 #[test]
+fn i4_an_interrupt_ends_work_whoever_does_it() {
+    let told = |seen: Observed| Observed {
+        operation: Some(Operation::Interrupt),
+        ..seen
+    };
+    let end = Action::Interrupt;
+    check("at work", &told(at_work()), Rule::I4, &end);
+    let outside = Observed {
+        phase: Some(ExecutionPhase::Progressing),
+        ..elsewhere()
+    };
+    check("at work elsewhere", &told(outside), Rule::I4, &end);
+    let removing = Observed {
+        marked: true,
+        generation: 3,
+        ..told(at_work())
+    };
+    check("being removed", &removing, Rule::I4, &end);
+    let drop = Action::DropOperation;
+    check("done", &told(succeeded()), Rule::I4, &drop);
+    check("done elsewhere", &told(elsewhere()), Rule::I4, &drop);
+}
+
+#[test]
 fn e10_a_marked_item_is_removed_and_a_failed_removal_waits_for_a_person() {
     let marked = Observed {
         marked: true,

@@ -4,7 +4,7 @@ use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ErrorCode, ExecutionPhase, Operation, WaitingOn};
 
 use super::classes::{Class, Effort, classes};
-use super::decision::{Action, Decision, Problem};
+use super::decision::{ABORTED, Action, Decision, INTERRUPTED, Problem};
 use super::observed::{Item, Observed};
 use super::order::{OrderProblem, check_order};
 use crate::Rule;
@@ -37,10 +37,11 @@ fn operation(seen: &Observed) -> Decision {
         return delete(seen);
     }
     match seen.operation {
-        Some(Operation::Abort) => abort(seen),
+        Some(Operation::Abort) => stop(seen, &ABORT),
+        Some(Operation::Interrupt) => stop(seen, &INTERRUPT),
         Some(Operation::Reconcile) => asked(reconcile(seen, Effort::Failed)),
         Some(Operation::ForceReconcile) => asked(reconcile(seen, Effort::All)),
-        None if seen.aborted => by(Rule::I12),
+        None if seen.stopped => by(Rule::I12),
         None if !seen.status_up_to_date() || !seen.is_completed() => {
             reconcile(seen, Effort::Changed)
         }
@@ -212,7 +213,7 @@ fn delete(seen: &Observed) -> Decision {
     if let Some(operation) = seen.operation {
         // A removal that failed is tried again, and one that goes on can be stopped.
         let concerned = all.iter().filter(|item| match operation {
-            Operation::Abort => item.marked && !item.is_completed(),
+            Operation::Abort | Operation::Interrupt => item.marked && !item.is_completed(),
             Operation::Reconcile | Operation::ForceReconcile => removal_failed(item),
         });
         let concerned: Vec<_> = concerned.map(|item| item.object.clone()).collect();
@@ -237,35 +238,56 @@ fn delete(seen: &Observed) -> Decision {
     }
 }
 
-/// I4: everything that is in work is told to stop; when nothing is, the execution has stopped.
-fn abort(seen: &Observed) -> Decision {
+/// How an execution is stopped, and what its status says then.
+struct Stop {
+    operation: Operation,
+    reason: &'static str,
+    message: &'static str,
+    waiting: &'static str,
+}
+
+const ABORT: Stop = Stop {
+    operation: Operation::Abort,
+    reason: ABORTED,
+    message: "it was stopped on request; operation reconcile or force-reconcile starts it again",
+    waiting: "it was asked to stop",
+};
+
+const INTERRUPT: Stop = Stop {
+    operation: Operation::Interrupt,
+    reason: INTERRUPTED,
+    message: "it was interrupted on request: correct it, or run it again with operation reconcile",
+    waiting: "it was asked to end",
+};
+
+/// I4: everything that is in work is asked to stop; when nothing is, the execution has stopped.
+fn stop(seen: &Observed, how: &Stop) -> Decision {
     let in_work = || seen.items.iter().filter(|item| !item.is_completed());
     if in_work().next().is_none() {
         let stopped = !(seen.status_up_to_date() && seen.is_completed());
         return Decision {
             phase: stopped.then_some(ExecutionPhase::Failed),
             problem: stopped.then(|| Problem {
-                reason: "Aborted",
-                message: "it was stopped on request; operation reconcile or force-reconcile starts it again"
-                    .into(),
+                reason: how.reason,
+                message: how.message.into(),
                 code: None,
             }),
             afterwards: vec![Action::DropOperation],
             ..by(Rule::I12)
         };
     }
-    let unasked = in_work().filter(|item| item.operation != Some(Operation::Abort));
+    let unasked = in_work().filter(|item| item.operation != Some(how.operation));
     let unasked: Vec<_> = unasked.map(|item| item.object.clone()).collect();
     let actions = if unasked.is_empty() {
         Vec::new()
     } else {
-        vec![Action::Ask(Operation::Abort, unasked)]
+        vec![Action::Ask(how.operation, unasked)]
     };
     Decision {
         actions,
         phase: Some(ExecutionPhase::Progressing),
         waiting_on: in_work()
-            .map(|item| waiting(Rule::I4, item, "it was asked to stop"))
+            .map(|item| waiting(Rule::I4, item, how.waiting))
             .collect(),
         ..by(Rule::I4)
     }

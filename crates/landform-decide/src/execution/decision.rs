@@ -44,6 +44,11 @@ pub enum Action {
     CollectExports,
 }
 
+/// The reason in the error of an execution that was aborted.
+pub const ABORTED: &str = "Aborted";
+/// The reason in the error of an execution that was interrupted.
+pub const INTERRUPTED: &str = "Interrupted";
+
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {

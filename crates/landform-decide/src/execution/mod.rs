@@ -19,6 +19,6 @@ mod tests;
 
 pub use classes::Class;
 pub use decide::decide;
-pub use decision::{Action, Decision, Problem};
+pub use decision::{ABORTED, Action, Decision, INTERRUPTED, Problem};
 pub use observed::{Item, Observed, Stored, Wanted};
 pub use order::{OrderProblem, check_order};

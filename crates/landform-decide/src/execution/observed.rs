@@ -21,8 +21,8 @@ pub struct Observed {
     pub ignore: bool,
     /// Whether what its items deployed is to stay when it goes (I36).
     pub bare: bool,
-    /// Whether it was aborted as it is now.
-    pub aborted: bool,
+    /// Whether it was aborted or interrupted as it is now.
+    pub stopped: bool,
     /// Its installation is marked too, and isn't ready to have its nested objects go (I31).
     pub owner_holds: Option<String>,
     /// The items of the spec.

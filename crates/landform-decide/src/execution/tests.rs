@@ -15,7 +15,7 @@ fn succeeded() -> Observed {
         held: true,
         operation: None,
         ignore: false,
-        aborted: false,
+        stopped: false,
         bare: false,
         owner_holds: None,
         wanted: vec![wanted("a", &[]), wanted("b", &["a"])],
@@ -537,7 +537,7 @@ fn i4_i12_an_abort_stops_items_in_work_and_then_the_execution() {
     check("nothing to stop", &idle, Rule::I12, &[], None);
     let aborted = Observed {
         phase: Some(ExecutionPhase::Failed),
-        aborted: true,
+        stopped: true,
         items: vec![item("a", &[])],
         ..succeeded()
     };
@@ -548,4 +548,27 @@ fn i4_i12_an_abort_stops_items_in_work_and_then_the_execution() {
         &[],
         None,
     );
+}
+
+#[test]
+fn i4_an_interrupt_ends_items_in_work_and_then_the_execution() {
+    let told = at_work(|seen| {
+        seen.operation = Some(Operation::Interrupt);
+        seen.items[1].phase = Some(ExecutionPhase::Progressing);
+    });
+    let ask = [Action::Ask(Operation::Interrupt, names(&["x-b"]))];
+    let working = Some(ExecutionPhase::Progressing);
+    check("b is in work", &told, Rule::I4, &ask, working);
+    let ended = at_work(|seen| {
+        seen.operation = Some(Operation::Interrupt);
+        seen.items[1].phase = Some(ExecutionPhase::Failed);
+    });
+    let failed = Some(ExecutionPhase::Failed);
+    check("b has ended", &ended, Rule::I12, &[], failed);
+    assert_eq!(decide(&ended).problem.unwrap().reason, "Interrupted");
+    let idle = Observed {
+        operation: Some(Operation::Interrupt),
+        ..succeeded()
+    };
+    check("nothing to interrupt", &idle, Rule::I12, &[], None);
 }

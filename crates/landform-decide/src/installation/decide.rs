@@ -3,6 +3,7 @@
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ErrorCode, InstallationPhase, Operation, WaitingOn};
 
+use super::automatic::{refused, with_automatic};
 use super::decision::{Action, Decision, Problem};
 use super::delete::delete;
 use super::observed::{Child, ChildKind, Dependency, Import, Observed, Present};
@@ -12,6 +13,11 @@ use crate::combined::Standing;
 /// What to do with an installation.
 #[must_use]
 pub fn decide(seen: &Observed) -> Decision {
+    with_automatic(seen, decide_now(seen))
+}
+
+/// The same without what `spec.automaticReconcile` asks for.
+pub(super) fn decide_now(seen: &Observed) -> Decision {
     let is_final = seen.phase.is_some_and(InstallationPhase::is_final);
     if is_final && seen.ignore {
         return by(Rule::I1);
@@ -30,6 +36,7 @@ pub fn decide(seen: &Observed) -> Decision {
         Some(Operation::Reconcile) => reconcile(seen),
         Some(Operation::ForceReconcile) => force(seen),
         Some(Operation::Abort) => abort(seen),
+        Some(Operation::Interrupt) => interrupt(seen),
         None if seen.force_begun => force(seen),
         None if seen.aborted => by(Rule::I12),
         None if seen.failed_as_it_is && seen.update_required() => by(Rule::I16),
@@ -109,6 +116,9 @@ fn reconcile(seen: &Observed) -> Decision {
 
 /// I13–I15.
 fn update(seen: &Observed) -> Decision {
+    if let Some(refused) = refused(seen) {
+        return refused;
+    }
     if let Some((sibling, name)) = seen.rivals.first() {
         return Decision {
             phase: Some(InstallationPhase::Failed),
@@ -221,7 +231,7 @@ fn abort(seen: &Observed) -> Decision {
         };
     }
     Decision {
-        actions: ask_to_stop(seen),
+        actions: ask_to_stop(seen, Operation::Abort),
         phase: Some(InstallationPhase::Progressing),
         waiting_on: at_work(seen)
             .map(|child| on_child(Rule::I4, child, "it was asked to stop"))
@@ -230,16 +240,66 @@ fn abort(seen: &Observed) -> Decision {
     }
 }
 
-/// Asks all nested objects that are at work to stop, once.
-pub(super) fn ask_to_stop(seen: &Observed) -> Vec<Action> {
-    let unasked: Vec<_> = at_work(seen)
-        .filter(|child| child.operation != Some(Operation::Abort))
+/// I4: what has not come to an end below ends as failed, and so does this one. What has ended stays as it is.
+fn interrupt(seen: &Observed) -> Decision {
+    if unfinished(seen).next().is_some() {
+        return Decision {
+            actions: ask_to_stop(seen, Operation::Interrupt),
+            phase: Some(InstallationPhase::Progressing),
+            waiting_on: unfinished(seen)
+                .map(|child| on_child(Rule::I4, child, "it was asked to end"))
+                .collect(),
+            ..by(Rule::I4)
+        };
+    }
+    let settled = !seen.update_required() || seen.failed_as_it_is || seen.aborted;
+    let ended = settled && seen.phase.is_some_and(InstallationPhase::is_final);
+    let done = matches!(seen.combined(), None | Some(Standing::Succeeded));
+    if ended || (done && !seen.update_required()) {
+        // Nothing is left that could be interrupted.
+        let mut decision = if ended { by(Rule::I4) } else { standard(seen) };
+        decision.actions.insert(0, Action::DropOperation);
+        return decision;
+    }
+    Decision {
+        phase: Some(InstallationPhase::Failed),
+        problem: Some(Problem {
+            operation: "Interrupt",
+            reason: "Interrupted",
+            message: "it was interrupted on request: correct it, or run it again with operation reconcile"
+                .into(),
+            code: None,
+        }),
+        afterwards: vec![Action::DropOperation],
+        ..by(Rule::I4)
+    }
+}
+
+/// Asks all nested objects that have not come to an end to stop, once.
+pub(super) fn ask_to_stop(seen: &Observed, operation: Operation) -> Vec<Action> {
+    let concerned = seen.children.iter().filter(|child| match operation {
+        Operation::Interrupt => is_unfinished(child),
+        Operation::Abort | Operation::Reconcile | Operation::ForceReconcile => {
+            child.standing.is_at_work()
+        }
+    });
+    let unasked: Vec<_> = concerned
+        .filter(|child| child.operation != Some(operation))
         .map(|child| (child.kind, child.name.clone()))
         .collect();
     if unasked.is_empty() {
         return Vec::new();
     }
-    vec![Action::Ask(Operation::Abort, unasked)]
+    vec![Action::Ask(operation, unasked)]
+}
+
+/// What is at work, and what waits for something that may still come: it would go on some day.
+fn unfinished(seen: &Observed) -> impl Iterator<Item = &Child> {
+    seen.children.iter().filter(|child| is_unfinished(child))
+}
+
+fn is_unfinished(child: &Child) -> bool {
+    child.standing.is_at_work() || child.standing == Standing::Waiting
 }
 
 fn at_work(seen: &Observed) -> impl Iterator<Item = &Child> {
@@ -326,6 +386,10 @@ pub(super) fn failed_child(child: &Child) -> String {
         .as_deref()
         .unwrap_or("its status doesn't say why");
     format!("the {kind} {} has not succeeded: {why}", child.name)
+}
+
+pub(super) fn is_ready(dependency: &Dependency) -> bool {
+    unready(dependency).is_none()
 }
 
 fn unready(dependency: &Dependency) -> Option<WaitingOn> {

@@ -2,6 +2,7 @@
 
 use landform_api::landscaper::{ErrorCode, InstallationPhase, Operation, WaitingOn};
 
+use super::automatic::Done;
 use super::observed::ChildKind;
 use crate::Rule;
 
@@ -22,6 +23,8 @@ pub struct Decision {
     pub afterwards: Vec<Action>,
     /// Whether there is more to decide at once.
     pub again: bool,
+    /// When it is to be looked at again whatever happens, in milliseconds since 1970.
+    pub look_ms: Option<u64>,
 }
 
 /// One thing to do.
@@ -55,6 +58,8 @@ pub enum Action {
     KeepOutside,
     /// Nested objects are asked for something.
     Ask(Operation, Vec<(ChildKind, String)>),
+    /// What was reconciled automatically is noted, or that a new row begins with the next end.
+    NoteAutomatic(Option<Done>),
     /// Exports are made, checked and written (I17).
     Export,
     /// Siblings that import from this one are triggered (I18).

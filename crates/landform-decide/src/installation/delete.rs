@@ -3,7 +3,7 @@
 use landform_api::landscaper::{InstallationPhase, Operation, WaitingOn};
 
 use super::decide::{
-    ask_to_stop, by, failed_child, installation, on_child, pending, unsatisfied_imports,
+    ask_to_stop, by, failed_child, installation, is_ready, on_child, pending, unsatisfied_imports,
 };
 use super::decision::{Action, Decision, Problem};
 use super::observed::{Child, Observed};
@@ -53,11 +53,11 @@ pub(super) fn delete(seen: &Observed) -> Decision {
     let mut decision = take_down(seen);
     decision.actions.extend(keep_outside(seen));
     match seen.operation {
-        Some(Operation::Abort) => {
-            decision.actions.extend(ask_to_stop(seen));
+        Some(operation @ (Operation::Abort | Operation::Interrupt)) => {
+            decision.actions.extend(ask_to_stop(seen, operation));
             decision.afterwards.push(Action::DropOperation);
         }
-        Some(operation) => {
+        Some(operation @ (Operation::Reconcile | Operation::ForceReconcile)) => {
             let failed = seen.children.iter().filter(|child| removal_failed(child));
             decision.actions.extend(ask(operation, failed));
             decision.afterwards.push(Action::DropOperation);
@@ -143,7 +143,9 @@ fn take_down(seen: &Observed) -> Decision {
             ..by(Rule::I33)
         };
     }
-    if update_required(seen) && !some_marked {
+    // While one that it depends on is at work, an update would deploy a mix of generations (I10b), and only to remove it.
+    let calm = seen.dependencies.iter().all(is_ready);
+    if update_required(seen) && !some_marked && calm {
         let waiting = unsatisfied_imports(seen, Rule::I34);
         if waiting.is_empty() {
             return Decision {

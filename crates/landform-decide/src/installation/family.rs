@@ -3,7 +3,7 @@
 //! One that must be updated can go on, or waits for a sibling, or for something that doesn't exist. It is at work in the
 //! first case only; in the others it is as well as what it waits for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landform_api::landscaper::{InstallationPhase, Operation};
 
@@ -24,6 +24,9 @@ pub struct Nested {
     pub operation: Option<Operation>,
     /// What it needs before it can be updated.
     pub needs: Vec<Need>,
+    /// All nested installations that export something which it imports, itself too: also those that have no right to the
+    /// name (I40b). A circle of these is never run (R7).
+    pub after: Vec<String>,
 }
 
 /// Something that a nested installation needs before it can be updated.
@@ -63,6 +66,7 @@ pub fn standings(nested: &[Nested]) -> BTreeMap<String, Found> {
         .map(|nested| (nested.name.as_str(), nested))
         .collect();
     let mut family = Family {
+        circles: circles(&by_name),
         by_name,
         found: BTreeMap::new(),
     };
@@ -71,31 +75,73 @@ pub fn standings(nested: &[Nested]) -> BTreeMap<String, Found> {
     }
     let found = family.found.into_iter();
     found
-        .filter_map(|(name, found)| Some((name.to_owned(), found?)))
+        .map(|(name, found)| (name.to_owned(), found))
         .collect()
 }
 
 struct Family<'a> {
     by_name: BTreeMap<&'a str, &'a Nested>,
-    /// None for those that are being looked at.
-    found: BTreeMap<&'a str, Option<Found>>,
+    /// Those that import from themselves by way of others.
+    circles: BTreeSet<&'a str>,
+    found: BTreeMap<&'a str, Found>,
+}
+
+/// Those that are in a circle, or between two: what is left when those are taken away, again and again, that come after
+/// none of the others or before none.
+fn circles<'a>(by_name: &BTreeMap<&'a str, &'a Nested>) -> BTreeSet<&'a str> {
+    let edges = by_name.iter().flat_map(|(name, nested)| {
+        let after = nested.after.iter();
+        let after = after.filter_map(|other| by_name.get_key_value(other.as_str()));
+        after.map(|(other, _)| (*name, *other))
+    });
+    let edges: BTreeSet<(&str, &str)> = edges.collect();
+    let turned = edges.iter().map(|(name, other)| (*other, *name)).collect();
+    let left = without_ends(&edges, by_name.keys().copied().collect());
+    without_ends(&turned, left)
+}
+
+/// Without those that lead nowhere.
+fn without_ends<'a>(
+    edges: &BTreeSet<(&'a str, &'a str)>,
+    mut left: BTreeSet<&'a str>,
+) -> BTreeSet<&'a str> {
+    let mut onward: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut before: BTreeMap<&str, Vec<&'a str>> = BTreeMap::new();
+    for (from, to) in edges {
+        if left.contains(from) && left.contains(to) {
+            *onward.entry(from).or_default() += 1;
+            before.entry(to).or_default().push(from);
+        }
+    }
+    let mut ends: Vec<&str> = left.iter().copied().collect();
+    ends.retain(|name| !onward.contains_key(name));
+    while let Some(end) = ends.pop() {
+        left.remove(end);
+        for from in before.remove(end).unwrap_or_default() {
+            let count = onward.entry(from).or_default();
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                ends.push(from);
+            }
+        }
+    }
+    left
 }
 
 impl<'a> Family<'a> {
     fn look(&mut self, nested: &'a Nested) -> Found {
         if let Some(found) = self.found.get(nested.name.as_str()) {
-            let in_cycle = || Found {
-                standing: Standing::Failed,
-                because: Some("it imports from itself by way of others".to_owned()),
-            };
-            return found.clone().unwrap_or_else(in_cycle);
+            return found.clone();
         }
-        self.found.insert(&nested.name, None);
         let found = match settled(nested) {
             Some(standing) => Found::new(standing),
+            None if self.circles.contains(nested.name.as_str()) => Found {
+                standing: Standing::Failed,
+                because: Some("it imports from itself, or from others that do".to_owned()),
+            },
             None => self.prospects(nested),
         };
-        self.found.insert(&nested.name, Some(found.clone()));
+        self.found.insert(&nested.name, found.clone());
         found
     }
 
@@ -192,7 +238,15 @@ mod tests {
             current: phase != PendingDependencies,
             marked: false,
             operation: None,
+            after: needs.iter().filter_map(sibling).collect(),
             needs: needs.to_vec(),
+        }
+    }
+
+    fn sibling(need: &Need) -> Option<String> {
+        match need {
+            Need::Sibling(name) => Some(name.clone()),
+            Need::Missing(_) | Need::Outside(_) => None,
         }
     }
 
@@ -249,6 +303,28 @@ mod tests {
         ];
         assert_eq!(standing(&all, "a"), Standing::Failed);
         assert_eq!(standing(&all, "b"), Standing::Failed);
+        let itself = [nested("a", PendingDependencies, &[on("a")])];
+        assert_eq!(standing(&itself, "a"), Standing::Failed);
+    }
+
+    #[test]
+    fn i11b_i40b_a_circle_by_way_of_one_that_has_no_right_to_the_name_is_one() {
+        // The first exports what the second imports; the third would, too, and imports from the second.
+        let mut all = [
+            nested("first", Succeeded, &[]),
+            nested("second", PendingDependencies, &[on("first")]),
+            nested("third", PendingDependencies, &[on("second")]),
+            nested("fourth", PendingDependencies, &[on("third")]),
+        ];
+        assert_eq!(standing(&all, "second"), Standing::AtWork);
+        all[1].after.push("third".into());
+        let found = standings(&all);
+        for name in ["second", "third"] {
+            let because = found[name].because.as_ref().unwrap();
+            assert!(because.contains("itself"), "{name}: {because}");
+        }
+        assert_eq!(found["fourth"].standing, Standing::Failed);
+        assert_eq!(found["first"].standing, Standing::Succeeded);
     }
 
     #[test]

@@ -3,11 +3,14 @@
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{InstallationPhase, Operation};
 
+use super::automatic::Automatic;
 use crate::combined::{Standing, combined};
 
 /// An installation, what is around it and what is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
+    /// The time of day, in milliseconds since 1970.
+    pub now_ms: u64,
     /// `metadata.generation`.
     pub generation: i64,
     /// `status.observedGeneration`.
@@ -51,6 +54,8 @@ pub struct Observed {
     pub lost: Option<String>,
     /// Whether others have deleted or changed what it exports (I5b).
     pub exports_lost: bool,
+    /// What it asks to be done again at certain times.
+    pub automatic: Automatic,
 }
 
 /// The installation that another one is nested in.

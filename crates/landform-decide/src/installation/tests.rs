@@ -3,7 +3,9 @@
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ErrorCode, InstallationPhase, Operation};
 
-use super::{Action, Child, ChildKind, Dependency, Import, Observed, Parent, Present, decide};
+use super::{
+    Action, Automatic, Child, ChildKind, Dependency, Import, Observed, Parent, Present, decide,
+};
 use crate::Rule;
 use crate::combined::Standing;
 
@@ -14,6 +16,7 @@ use InstallationPhase::{
 /// An installation with an execution, one import and one dependency, all of which succeeded.
 pub(super) fn succeeded() -> Observed {
     Observed {
+        now_ms: 10_000_000,
         generation: 3,
         observed_generation: Some(3),
         phase: Some(Succeeded),
@@ -51,6 +54,7 @@ pub(super) fn succeeded() -> Observed {
         bare: false,
         lost: None,
         exports_lost: false,
+        automatic: Automatic::default(),
     }
 }
 

@@ -317,3 +317,20 @@ fn i11b_a_deletion_waits_for_nothing_that_only_waits() {
     let seen = marked(|seen| seen.children = vec![child("shop", Progressing)]);
     check("it works", &seen, Rule::I33, &[], Some(Deleting));
 }
+
+#[test]
+fn i10b_i34_nothing_is_updated_before_a_deletion_while_a_dependency_is_at_work() {
+    let changed = |phase| {
+        with(|seen| {
+            seen.marked = true;
+            seen.generation = 4;
+            seen.imports_differ = true;
+            seen.dependencies[0].phase = Some(phase);
+        })
+    };
+    let update = Action::UpdateBeforeDeletion { force: false };
+    let calm = decide(&changed(InstallationPhase::Succeeded));
+    assert!(calm.actions.contains(&update), "{calm:?}");
+    let busy = decide(&changed(InstallationPhase::Progressing));
+    assert_eq!(busy.actions, [Action::DeleteNested { force: false }]);
+}

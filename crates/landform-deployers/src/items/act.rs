@@ -12,6 +12,7 @@ use landform_api::landscaper::{
 use landform_api::words::status_message;
 use landform_decide::Rule;
 use landform_decide::deploy_item::{Action, Decision, Late};
+use landform_decide::execution::INTERRUPTED;
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
 use super::IDENTITY;
@@ -80,6 +81,7 @@ impl Act<'_> {
                 self.let_go().await
             }
             Action::AcknowledgeAbort => self.acknowledge_abort(deployer).await,
+            Action::Interrupt => self.interrupt(deployer).await,
             Action::PickUp => {
                 let until_ms = self.context.now_ms().saturating_add(self.timeout_ms);
                 self.pick_up().await?;
@@ -268,7 +270,27 @@ impl Act<'_> {
             "Aborted",
             "the work was stopped because somebody asked for it; it goes on with operation reconcile",
         );
-        self.end_as_failed(&error).await?;
+        self.end_as_stopped(&error).await
+    }
+
+    /// The run that was at work has returned. What its deployer does outside of calls should end, too, but that is not
+    /// waited for: the error says so if it doesn't.
+    async fn interrupt(&self, deployer: Option<&Arc<dyn Deployer>>) -> Result<Outcome, Failure> {
+        let before = self.item.object.status.last_error.as_ref();
+        let before = before.map(|before| format!("; the last error was: {}", before.message));
+        let goes_on = self.end_care(deployer).await.err();
+        let goes_on = goes_on.map(|failure| format!("; it may still go on: {failure}"));
+        let message = format!(
+            "the work was interrupted on request before it came to an end{}{}",
+            before.unwrap_or_default(),
+            goes_on.unwrap_or_default()
+        );
+        let error = DeployError::transient("Interrupt", INTERRUPTED, message);
+        self.end_as_stopped(&error).await
+    }
+
+    async fn end_as_stopped(&self, error: &DeployError) -> Result<Outcome, Failure> {
+        self.end_as_failed(error).await?;
         let acknowledged = self.context.edit_metadata(|metadata| {
             let keys = [keys::OPERATION, keys::ABORT_TIME, keys::RECONCILE_TIME];
             remove_annotations(metadata, &keys);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use landform_api::jsonpath::JsonPath;
+use landform_api::schedule::Schedule;
 use serde_json::Value;
 
 use super::object::ObjectName;
-use super::schedule::Schedule;
 
 /// A whole configuration.
 #[derive(Debug)]

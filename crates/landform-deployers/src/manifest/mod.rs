@@ -26,7 +26,6 @@ mod plan;
 mod readiness;
 mod removal;
 pub(crate) mod report;
-mod schedule;
 mod settled;
 pub(crate) mod target;
 #[cfg(test)]
@@ -38,6 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use landform_api::schedule::Schedule;
 use parking_lot::Mutex;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -49,7 +49,6 @@ use configuration::Configuration;
 pub(crate) use foresee::foresee;
 use inventory::Inventory;
 pub use ownership::{ANNOTATION_ADOPT, ANNOTATION_FAMILY, ANNOTATION_ITEM};
-use schedule::Schedule;
 use settled::Settled;
 pub use target::{KUBERNETES_CLUSTER, THIS_SERVER};
 

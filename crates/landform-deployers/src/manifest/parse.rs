@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use landform_api::jsonpath::JsonPath;
+use landform_api::schedule::Schedule;
 use serde_json::Value;
 
 use super::configuration::{
@@ -15,7 +16,6 @@ use super::configuration::{
 };
 use super::fields::{Fields, invalid};
 use super::object::ObjectName;
-use super::schedule::{Cron, Schedule};
 use crate::DeployError;
 
 const GROUP: &str = "manifest.deployer.landscaper.gardener.cloud/";
@@ -340,11 +340,10 @@ fn schedule(
     let every = fields.duration("every")?;
     let schedule = match (fields.text("cron")?, every) {
         (Some(cron), None) => {
-            let cron = Cron::parse(cron);
-            Schedule::Cron(cron.map_err(|problem| invalid(&fields.path("cron"), &problem))?)
+            Schedule::cron(cron).map_err(|problem| invalid(&fields.path("cron"), &problem))?
         }
-        (None, Some(every)) if !every.is_zero() => Schedule::Every(every),
-        (None, Some(_)) => return Err(invalid(&fields.path("every"), "must be more than nothing")),
+        (None, Some(every)) => Schedule::in_intervals(every)
+            .map_err(|problem| invalid(&fields.path("every"), &problem))?,
         (Some(_), Some(_)) | (None, None) => {
             let problem = "must have either cron or every";
             return Err(invalid("spec.config.continuousReconcile", problem));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use landform_api::schedule::Schedule;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -9,7 +10,6 @@ use super::change::{self, Item, change, creation};
 use super::configuration::{Configuration, Operator, Policy, Strategy as UpdateStrategy};
 use super::inventory::{Entry, Inventory};
 use super::object::{ObjectName, Rank};
-use super::schedule::Schedule;
 
 const ITEM: Item<'_> = Item {
     name: "web",

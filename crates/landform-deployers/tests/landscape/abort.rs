@@ -11,7 +11,7 @@ fn endless() -> Value {
     json!({"subinstallations": [{"name": "inner", "blueprint": {"filesystem": files(inner)}}]})
 }
 
-async fn at_work() -> Landscape {
+pub(crate) async fn at_work() -> Landscape {
     let land = Landscape::new().await;
     land.install("root", endless(), json!({})).await;
     let inner = land.nested("root", "inner").await;

@@ -8,10 +8,12 @@
 
 mod abort;
 mod asked;
+mod automatic;
 mod changes;
 mod deletion;
 mod errors;
 mod harness;
+mod interrupt;
 mod manifests;
 mod names;
 mod nested;

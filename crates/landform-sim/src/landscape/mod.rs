@@ -3,7 +3,7 @@
 //! Reading order: `wanted.rs` is how tests and plans write installations down, `target.rs` what exists
 //! outside and `deployer.rs` who makes it, `world.rs` puts the controllers into a process, `state.rs` is what
 //! two runs are compared by, `oracle.rs` what must never happen on the way, `plan.rs` makes random
-//! scenarios and `run.rs` runs them.
+//! scenarios and `run.rs` runs them; `weave.rs` makes those whose numbers tell where they come from (`versions.rs`).
 
 mod deployer;
 mod oracle;
@@ -11,7 +11,9 @@ mod plan;
 mod run;
 mod state;
 mod target;
+mod versions;
 mod wanted;
+mod weave;
 mod world;
 
 use landform_api::landscaper::{API_VERSION, GROUP};
@@ -23,7 +25,7 @@ use crate::user::ObjectName;
 pub(crate) use state::landscape_state;
 
 pub use plan::Plan;
-pub use run::run;
+pub use run::{run, run_woven};
 pub use wanted::{Fate, Installation, Item};
 pub use world::LandscapeWorld;
 

@@ -6,7 +6,7 @@
 //! - I17: an installation succeeds only when everything nested in it has.
 //! - I10b: what counts as succeeded has deployed the present values. An installation is *settled* when it has succeeded,
 //!   its items have the values that its imports have now, and so have all nested in it and all that it imports from.
-//! - No flapping: between two changes by people, nothing leaves a final phase twice.
+//! - No flapping: between two changes by people, nothing leaves a final phase twice, unless it is reconciled automatically.
 //!
 //! A run sees what was there when it began, or later. So what a rule asks for must have been so at some
 //! moment since the run began; only then nobody could have known better.
@@ -199,7 +199,10 @@ impl Inner {
         };
         let landscape = ["Installation", "Execution"].contains(&object["kind"].as_str()?);
         let left = before.is_some_and(is_final) && !is_final(object);
-        if !landscape || !left || is_marked(object) {
+        // Here the time of day is one who asks for something.
+        let is_repeated = |found: &Value| found["spec"]["automaticReconcile"].is_object();
+        let repeated = self.of("Installation").any(is_repeated);
+        if !landscape || !left || is_marked(object) || repeated {
             return None;
         }
         let left = self.left.entry(key.to_owned()).or_default();

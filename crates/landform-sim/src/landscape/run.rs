@@ -13,13 +13,28 @@ use crate::simulation::{Action, Failure, Simulation, Template};
 /// Runs one seed: what is wanted in the end, on an empty disk; all the changes without faults; and with.
 #[must_use]
 pub fn run(template: &Template, seed: u64) -> Report {
-    let plan = Plan::random(seed);
-    let fresh = LandscapeWorld::new();
+    run_plan(template, seed, &Plan::random(seed), |world| world)
+}
+
+/// The same for a landscape whose numbers tell where they come from: no item is ever deployed with a mix of versions.
+#[must_use]
+pub fn run_woven(template: &Template, seed: u64) -> Report {
+    let plan = super::weave::plan(seed);
+    run_plan(template, seed, &plan, LandscapeWorld::without_mixes)
+}
+
+fn run_plan(
+    template: &Template,
+    seed: u64,
+    plan: &Plan,
+    watched: fn(LandscapeWorld) -> LandscapeWorld,
+) -> Report {
+    let fresh = watched(LandscapeWorld::new());
     let (straight, end) = go_through(template, seed, fresh, &plan.straight(), Rates::none());
     let Ok(end) = end else {
         return straight;
     };
-    let undisturbed = LandscapeWorld::new();
+    let undisturbed = watched(LandscapeWorld::new());
     let (calm, found) = go_through(template, seed, undisturbed, &plan.actions, Rates::none());
     let calm = judged(calm, found, &end, "a fresh landscape");
     if calm.result.is_err() {
@@ -27,7 +42,7 @@ pub fn run(template: &Template, seed: u64) -> Report {
     }
     // Clocks that jump let timeouts end that have not been waited for: that is another end.
     let rates = Rates::random(&Chance::new(seed, "rates")).with(Fault::ClockJump, 0);
-    let world = LandscapeWorld::lagging();
+    let world = watched(LandscapeWorld::lagging());
     let (disturbed, found) = go_through(template, seed, world, &plan.actions, rates);
     judged(disturbed, found, &end, "a fresh landscape without faults")
 }

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::bucket;
+use super::versions::mix;
 use crate::disk::{Disk, Life};
 
 /// What exists outside of the cluster. Clones share it.
@@ -23,6 +24,8 @@ pub(super) struct Target {
 struct Inner {
     things: BTreeMap<String, Thing>,
     writes: u64,
+    /// Whether numbers tell where they come from, and must not be mixed.
+    refuses_mixes: bool,
     broken: Option<String>,
 }
 
@@ -102,6 +105,11 @@ fn path(disk: &Disk, name: &str) -> String {
 }
 
 impl Target {
+    /// A number that is a mix of versions breaks a rule from now on.
+    pub(super) fn refuse_mixes(&self) {
+        self.inner.lock().refuses_mixes = true;
+    }
+
     /// Makes or changes what belongs to an item, and says whether it was made. A process that is dead can't.
     pub(super) fn put(&self, writer: &Writer<'_>, number: u64) -> bool {
         if writer.life.is_over() {
@@ -113,6 +121,16 @@ impl Target {
         };
         let mut inner = self.inner.lock();
         inner.writes += 1;
+        if inner.refuses_mixes
+            && let Some(mix) = mix(number)
+        {
+            let at = writer.disk.store().revision().0;
+            let what = format!(
+                "at {at}: I10b: {} is deployed with a mix: {mix}",
+                writer.place()
+            );
+            inner.broken.get_or_insert(what);
+        }
         if let Some(problem) = problem {
             let what = format!(
                 "the fence: {} is written to its target though {problem}",

@@ -23,6 +23,8 @@ pub struct Installation {
     pub nested: Vec<Installation>,
     /// Whether its blueprint can't be rendered.
     pub broken: bool,
+    /// What its `spec.automaticReconcile` is; null if there is none.
+    pub automatic: Value,
 }
 
 /// Where the value of an export comes from.
@@ -118,11 +120,21 @@ impl Installation {
         self
     }
 
+    /// It is reconciled again after an end (`succeededReconcile` or `failedReconcile`), as this says.
+    #[must_use]
+    pub fn repeat(mut self, after: &str, how: &Value) -> Self {
+        self.automatic = json!({after: how});
+        self
+    }
+
     /// The object of the API.
     #[must_use]
     pub fn object(&self) -> Value {
         let mut spec = self.connections();
         spec["blueprint"] = json!({"inline": {"filesystem": self.files()}});
+        if !self.automatic.is_null() {
+            spec["automaticReconcile"] = self.automatic.clone();
+        }
         json!({
             "apiVersion": API_VERSION, "kind": "Installation",
             "metadata": {"name": self.name}, "spec": spec,

@@ -49,6 +49,13 @@ impl LandscapeWorld {
         Self::with(false)
     }
 
+    /// The same with numbers that tell where they come from: a mix of versions is never deployed (I10b).
+    #[must_use]
+    pub fn without_mixes(self) -> Self {
+        self.target.refuse_mixes();
+        self
+    }
+
     fn with(prompt: bool) -> Self {
         Self {
             target: Target::default(),

@@ -8,10 +8,10 @@ use landform_api::landscaper::execution::{
 };
 use landform_api::landscaper::report::note_operation;
 use landform_api::landscaper::{
-    ConditionStatus, DeployItemSpec, ErrorCode, ExecutionPhase, ExecutionStatus, Operation, keys,
-    labels,
+    ConditionStatus, DeployItemSpec, ErrorCode, ExecutionPhase, ExecutionStatus, LastError,
+    Operation, keys, labels,
 };
-use landform_decide::execution::{Action, Decision, Problem};
+use landform_decide::execution::{ABORTED, Action, Decision, INTERRUPTED, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 use serde_json::{Value, json};
 
@@ -152,8 +152,7 @@ impl<'a> Act<'a> {
                     .event(warning, &trouble.reason, &trouble.message);
             }
         } else if phase == Some(ExecutionPhase::Progressing) {
-            let aborted = |error: &landform_api::landscaper::LastError| error.reason == "Aborted";
-            if self.status.last_error.as_ref().is_some_and(aborted) {
+            if self.status.last_error.as_ref().is_some_and(tells_a_stop) {
                 self.status.last_error = None;
             }
         }
@@ -363,6 +362,11 @@ impl<'a> Act<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether an error says that the execution was stopped on request.
+pub(super) fn tells_a_stop(error: &LastError) -> bool {
+    [ABORTED, INTERRUPTED].contains(&error.reason.as_str())
 }
 
 /// An item's export, as one value.

@@ -115,7 +115,7 @@ pub(super) fn observed(metadata: &ObjectMeta, execution: &Execution, items: Vec<
     let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
     let generation = metadata.generation.unwrap_or_default();
     let error = status.last_error.as_ref();
-    let aborted = error.is_some_and(|error| error.reason == "Aborted");
+    let stopped = error.is_some_and(super::act::tells_a_stop);
     let wanted = spec.deploy_items.iter().map(|item| Wanted {
         name: item.name.clone(),
         depends_on: item.depends_on.clone(),
@@ -129,7 +129,7 @@ pub(super) fn observed(metadata: &ObjectMeta, execution: &Execution, items: Vec<
         operation: annotation(keys::OPERATION).and_then(Operation::parse),
         ignore: annotation(keys::IGNORE) == Some(keys::TRUE),
         bare: annotation(keys::DELETE_WITHOUT_UNINSTALL) == Some(keys::TRUE),
-        aborted: aborted && status.observed_generation == Some(generation),
+        stopped: stopped && status.observed_generation == Some(generation),
         owner_holds: None,
         wanted: wanted.collect(),
         items: items

@@ -9,7 +9,7 @@ use landform_decide::installation::{Action, ChildKind, Decision, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
 use super::observe::{World, annotation, word};
-use super::{export, update};
+use super::{automatic, export, moment, update};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts;
 use crate::landscape::index::Index;
@@ -17,6 +17,8 @@ use crate::landscape::report::{Trouble, forget_refusal, set_condition, set_error
 
 /// Missing rights are asked for again after this time.
 const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
+/// What is waited for when nothing else is.
+const AUTOMATIC: &str = "the next automatic reconcile";
 /// A dependency whose imports have changed is looked at again after this time.
 const OUTDATED_LOOK_MS: u64 = 2_000;
 
@@ -131,12 +133,18 @@ impl<'a> Act<'a> {
         Ok(End::Settled(match waiting {
             // A right that is granted tells nobody.
             Some(_) if world.lacks_rights => Outcome::Recheck(RIGHTS_RECHECK),
-            None => Outcome::Done,
+            None => match decision.look_ms {
+                Some(at_ms) => Outcome::WaitUntil(AUTOMATIC.into(), at_ms),
+                None => Outcome::Done,
+            },
             // A dependency whose import changes back writes nothing that would bring a run of this one.
             Some(on) if waits_for_outdated(world) => {
                 Outcome::WaitUntil(on, self.context.now_ms() + OUTDATED_LOOK_MS)
             }
-            Some(on) => Outcome::Wait(on),
+            Some(on) => match decision.look_ms {
+                Some(at_ms) => Outcome::WaitUntil(on, at_ms),
+                None => Outcome::Wait(on),
+            },
         }))
     }
 
@@ -306,6 +314,9 @@ impl<'a> Act<'a> {
                 Ok(())
             }
             Action::Update { force } => {
+                if !force {
+                    moment::is_one(self.context, world).await?;
+                }
                 self.update(world, *force).await?;
                 self.status.force_begun = false;
                 Ok(())
@@ -330,6 +341,10 @@ impl<'a> Act<'a> {
             Action::DeleteNested { force } => self.delete_nested(world, *force).await,
             Action::KeepOutside => self.keep_outside(world).await,
             Action::Ask(operation, children) => self.ask(world, *operation, children).await,
+            Action::NoteAutomatic(done) => {
+                self.status.automatic_reconcile_status = done.map(automatic::noted);
+                Ok(())
+            }
             Action::Export => {
                 let end = export::Export {
                     context: self.context,

@@ -82,7 +82,7 @@ impl Export<'_> {
         }
         status.config_generation = self.generation(&wanted);
         let time = write_time(self.context.now_ms());
-        for condition in ["CreateExports", "ReconcileExecution"] {
+        for condition in ["CreateExports", "ReconcileExecution", "ValidateExport"] {
             let conditions = &mut status.conditions;
             set_condition(
                 conditions,

@@ -4,8 +4,10 @@
 //! trigger of the next run (I2) leads to the next round of the same run.
 
 mod act;
+mod automatic;
 mod export;
 mod imports;
+mod moment;
 mod observe;
 mod passed_on;
 mod rest;
@@ -18,7 +20,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::landscaper;
+use landform_api::landscaper::{self, Condition, ConditionStatus};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::installation::decide;
 use landform_engine::{
@@ -29,6 +31,7 @@ use serde_json::{Value, json};
 use super::blueprints::Blueprints;
 use super::facts::{self, Facts, GivenKind, movement, parent_of};
 use super::index::Index;
+use super::report::set_condition;
 use super::{rename, report};
 
 /// So many rounds of a run at most: each rule that asks for another one does so once.
@@ -171,20 +174,28 @@ impl Reconciler for Installations {
         let message = format!(
             "installations import from each other in a circle, so none of them can be first: {cycle}; take one import out of it"
         );
-        let same = object.data["status"]["lastError"]["message"] == message.as_str();
-        let since = if same {
-            object.data["status"]["lastError"]["lastTransitionTime"].clone()
-        } else {
-            json!(write_time(landform_engine::Clock::now_ms(
-                &landform_engine::SystemClock
-            )))
-        };
+        let before = facts::read(object).status.last_error;
+        let before = before.filter(|before| before.message == message);
+        let since = before.and_then(|before| before.last_transition_time);
+        let since = since.unwrap_or_else(|| {
+            let now_ms = landform_engine::Clock::now_ms(&landform_engine::SystemClock);
+            write_time(now_ms)
+        });
+        // All that a run may have left is replaced: whether one came before the circle was closed must not matter.
+        let reason = "CyclicDependencies";
+        let conditions = object.data["status"]["conditions"].clone();
+        let mut conditions: Vec<Condition> = serde_json::from_value(conditions).unwrap_or_default();
+        let imports = "ValidateImports";
+        let wrong = ConditionStatus::False;
+        set_condition(&mut conditions, imports, wrong, reason, &message, &since);
         Some(json!({
             "phase": "Failed",
             "endedGeneration": object.metadata.generation,
-            "endedImports": "",
+            "endedImports": null,
+            "waitingOn": null,
+            "conditions": conditions,
             "lastError": {
-                "operation": "CheckDependencies", "reason": "CyclicDependencies", "message": message,
+                "operation": "CheckDependencies", "reason": reason, "message": message,
                 "codes": ["ERR_CYCLIC_DEPENDENCIES"],
                 "lastTransitionTime": since, "lastUpdateTime": since,
             },

@@ -11,7 +11,9 @@ use landform_api::landscaper::{InstallationPhase, LastError, Operation, keys};
 use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
+use super::automatic;
 use super::imports::{self, Resolved};
+use super::moment;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts::{self, Facts, Given};
 use crate::landscape::family::{self, Family};
@@ -81,6 +83,7 @@ impl World {
             namespace: &namespace,
             own: &own,
             facts: &facts,
+            read: moment::generations_read(context),
         };
         let error = status.last_error.as_ref();
         // Others can end these without a change of this one.
@@ -90,6 +93,8 @@ impl World {
             && status.ended_generation == metadata.generation
             && status.ended_imports == digest_of_imports(&imports);
         let observed = Observed {
+            now_ms: context.now_ms(),
+            automatic: automatic::observed(spec.automatic_reconcile.as_ref(), status),
             failed_as_it_is: failed && !by_others,
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
@@ -314,6 +319,8 @@ struct Around<'a> {
     namespace: &'a str,
     own: &'a str,
     facts: &'a Facts,
+    /// The generations of the objects that it imports, as this run has read them.
+    read: BTreeMap<Given, String>,
 }
 
 impl Around<'_> {
@@ -328,7 +335,8 @@ impl Around<'_> {
 
     fn dependencies(&self) -> Vec<Dependency> {
         let imports = &self.facts.imports;
-        self.index.dependencies(self.namespace, self.own, imports)
+        let (index, read) = (self.index, &self.read);
+        index.dependencies(self.namespace, self.own, imports, read)
     }
 
     fn importers(&self) -> Vec<Importer> {

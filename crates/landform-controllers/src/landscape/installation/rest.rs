@@ -3,7 +3,7 @@
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::{Operation, keys};
-use landform_decide::installation::{Decision, Observed};
+use landform_decide::installation::{Automatic, Decision, Observed};
 
 use super::observe::{annotation, held};
 use crate::landscape::facts;
@@ -19,6 +19,7 @@ pub(super) fn asks_for_nothing(decision: &Decision) -> bool {
         problem,
         afterwards,
         again,
+        look_ms,
     } = decision;
     actions.is_empty()
         && afterwards.is_empty()
@@ -26,12 +27,18 @@ pub(super) fn asks_for_nothing(decision: &Decision) -> bool {
         && waiting_on.is_empty()
         && problem.is_none()
         && !again
+        && look_ms.is_none()
 }
 
 /// What the decision would see, if all of it is in the index and no import changed. Siblings don't matter
 /// then: they are looked at for an update or a deletion only.
 pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed> {
-    let status = facts::read(object).status;
+    let glance = facts::read(object);
+    if glance.spec.automatic_reconcile.is_some() {
+        // What it needs depends on the time.
+        return None;
+    }
+    let status = glance.status;
     let metadata = &object.metadata;
     let namespace = object.namespace()?;
     let own = object.name_any();
@@ -56,6 +63,8 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
         return None;
     }
     Some(Observed {
+        now_ms: 0,
+        automatic: Automatic::default(),
         failed_as_it_is: false,
         generation: metadata.generation.unwrap_or_default(),
         observed_generation: status.observed_generation,

@@ -6,4 +6,5 @@ mod growth;
 mod operations;
 mod random;
 mod tell;
+mod times;
 mod trouble;

@@ -1,4 +1,4 @@
-//! What annotations ask for: reconcile, force-reconcile, abort.
+//! What annotations ask for: reconcile, force-reconcile, abort, interrupt.
 
 use landform_sim::Action;
 use landform_sim::landscape::{Installation, Item};
@@ -66,6 +66,21 @@ fn i4_i12_an_abort_stops_what_hangs_and_nothing_is_written_after_it() {
     let end = survives(&[apply(outer), a_while(), ask("a", "abort")]);
     assert_eq!(end.phase("a"), "Aborted");
     assert_eq!(end.phase("a.inner"), "Aborted");
+}
+
+#[test]
+fn i4_an_interrupt_fails_what_hangs_and_nothing_is_written_after_it() {
+    let nested = Installation::new("inner").item(Item::new("slow", 1).hangs());
+    let outer = Installation::new("a")
+        .nest(nested)
+        .item(Item::new("own", 2).hangs())
+        .item(Item::new("later", 3).after("own"));
+    let end = survives(&[apply(outer), a_while(), ask("a", "interrupt")]);
+    for name in ["a", "a.inner"] {
+        assert_eq!(end.phase(name), "Failed");
+        assert!(end.error(name).contains("interrupted"), "{name}");
+    }
+    assert_eq!(end.outside(), [("a.inner.slow", 1), ("a.own", 2)]);
 }
 
 #[test]

@@ -69,6 +69,13 @@ impl End {
         error["message"].as_str().unwrap_or_default().into()
     }
 
+    /// How often an installation was reconciled automatically, in the row that goes on.
+    pub(super) fn times(&self, installation: &str) -> Option<i64> {
+        let key = format!("installations.landscaper.gardener.cloud default/{installation}");
+        let status = &self.objects[&key]["status"]["automaticReconcileStatus"];
+        status["numberOfReconciles"].as_i64()
+    }
+
     /// What exists outside, by place.
     pub(super) fn outside(&self) -> Vec<(&str, u64)> {
         let all = self.objects.iter();

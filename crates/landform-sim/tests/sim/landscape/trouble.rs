@@ -82,6 +82,12 @@ const TROUBLES: &[Trouble] = &[
         names: "first",
     },
     Trouble {
+        what: "a nested installation imports what it exports",
+        broken: || with_first(step("first", "y", "y", 10)),
+        phase: "Failed",
+        names: "first",
+    },
+    Trouble {
         what: "nested installations export the same",
         broken: || sound().nest(step("third", "x", "y", 1)),
         phase: "Failed",
@@ -177,6 +183,26 @@ fn i12_what_is_aborted_and_corrected_ends_well() {
 }
 
 #[test]
+fn i4_what_is_interrupted_and_corrected_ends_well() {
+    let out = [ask("a", "interrupt"), a_while(), apply(sound())];
+    ends_well("interrupted and corrected", &out, sound_end);
+}
+
+#[test]
+fn i4_what_hangs_is_interrupted_and_corrected_and_what_waited_for_it_goes_on() {
+    let hanging = with_first(first_with(Item::new("add", 10).take("x").hangs()));
+    let story = [
+        given("x", 1),
+        apply(hanging),
+        a_while(),
+        ask("a", "interrupt"),
+        a_while(),
+        apply(sound()),
+    ];
+    sound_end("interrupted", &survives(&story));
+}
+
+#[test]
 fn i33_i35_what_is_broken_can_be_deleted() {
     fn gone(what: &str, end: &End) {
         assert_eq!(end.phase("a"), "gone", "{what}");
@@ -213,7 +239,7 @@ fn i35b_a_removal_that_fails_is_told_and_can_be_skipped() {
         );
         assert_eq!(held.outside(), [("a.first.add", 11)]);
         // Another try changes nothing, and says so again.
-        for operation in ["reconcile", "force-reconcile", "abort"] {
+        for operation in ["reconcile", "force-reconcile", "abort", "interrupt"] {
             let mut tried = start.to_vec();
             tried.extend([Action::Rest, ask_of_marked("a", operation)]);
             let end = survives(&tried);

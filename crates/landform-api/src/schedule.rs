@@ -1,19 +1,55 @@
-//! When an item that has succeeded is looked at again: every so often, or as a crontab says (in UTC).
+//! When something is done again: in equal intervals, or as a crontab says (in UTC).
 
 use std::time::Duration;
 
 use time::{Date, OffsetDateTime};
 
-/// A schedule of `continuousReconcile`.
+use crate::duration;
+
+/// The times at which something is done again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Schedule {
+pub enum Schedule {
+    /// In equal intervals.
     Every(Duration),
+    /// As a crontab says.
     Cron(Cron),
 }
 
 impl Schedule {
+    /// An interval as people write it: `90s`, `24h`.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn every(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no length of time such as 90s, 5m or 24h");
+        Self::in_intervals(duration::parse(text).ok_or_else(wrong)?)
+    }
+
+    /// Equal intervals.
+    ///
+    /// # Errors
+    /// When they have no length.
+    pub fn in_intervals(interval: Duration) -> Result<Self, String> {
+        if interval.is_zero() {
+            return Err("must be more than nothing".into());
+        }
+        Ok(Self::Every(interval))
+    }
+
+    /// A crontab: `minute hour day month weekday`, a word such as `@daily`, or `@every 90s`.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn cron(text: &str) -> Result<Self, String> {
+        match text.trim().strip_prefix("@every ") {
+            Some(interval) => Self::every(interval.trim()),
+            None => Cron::parse(text).map(Self::Cron),
+        }
+    }
+
     /// The first time after another one, both in milliseconds since 1970.
-    pub(super) fn next_after(&self, after_ms: u64) -> Option<u64> {
+    #[must_use]
+    pub fn next_after(&self, after_ms: u64) -> Option<u64> {
         match self {
             Self::Every(period) => {
                 after_ms.checked_add(u64::try_from(period.as_millis()).unwrap_or(u64::MAX))
@@ -25,7 +61,7 @@ impl Schedule {
 
 /// The five fields of a crontab, each as a set of bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cron {
+pub struct Cron {
     minutes: u64,
     hours: u64,
     days: u64,
@@ -46,7 +82,7 @@ const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 impl Cron {
     /// Reads `minute hour day month weekday`, or a word such as `@daily`.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, String> {
         let text = match text.trim() {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
@@ -55,6 +91,9 @@ impl Cron {
             "@hourly" => "0 * * * *",
             other => other,
         };
+        if text.starts_with("TZ=") || text.starts_with("CRON_TZ=") {
+            return Err("can't name a time zone: its times are UTC".into());
+        }
         let fields: Vec<_> = text.split_ascii_whitespace().collect();
         let [minutes, hours, days, months, weekdays] = fields[..] else {
             return Err("must have five fields: minute hour day month weekday".into());
@@ -200,8 +239,13 @@ mod tests {
                 "2026-01-01T00:25:00Z",
             ),
             ("@yearly", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
+            (
+                "@every 1h30m",
+                "2026-01-01T00:00:00Z",
+                "2026-01-01T01:30:00Z",
+            ),
         ] {
-            let schedule = Schedule::Cron(Cron::parse(cron).unwrap());
+            let schedule = Schedule::cron(cron).unwrap();
             assert_eq!(schedule.next_after(ms(after)), Some(ms(expected)), "{cron}");
         }
     }
@@ -221,9 +265,21 @@ mod tests {
             "a * * * *",
             "0 0 31 2 *",
             "@sometimes",
+            "@every 5",
+            "@every 0s",
+            "TZ=Asia/Tokyo 0 3 * * *",
         ] {
-            assert!(Cron::parse(cron).is_err(), "{cron}");
+            assert!(Schedule::cron(cron).is_err(), "{cron}");
         }
+    }
+
+    #[test]
+    fn an_interval_that_is_none_is_refused() {
+        for interval in ["", "abc", "-5s", "5", "0s"] {
+            assert!(Schedule::every(interval).is_err(), "{interval}");
+        }
+        let hour = Schedule::Every(Duration::from_secs(3600));
+        assert_eq!(Schedule::every("1h"), Ok(hour));
     }
 
     proptest! {
