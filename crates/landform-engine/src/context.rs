@@ -152,14 +152,15 @@ impl Context {
         self.clients.maker_with(Guise::default(), uid)
     }
 
-    /// Whether an object was made as a part of the run's object: its metadata says so, and may have been edited. Where the API
-    /// notes no makers they are all that there is.
+    /// Whether an object was made as a part of the run's object, whatever its labels and owner references say, which others may
+    /// have edited. None where the API notes no makers.
     #[must_use]
-    pub fn is_part(&self, object: &DynamicObject) -> bool {
+    pub fn is_part(&self, object: &DynamicObject) -> Option<bool> {
         let note = object.annotations().get(ANNOTATION_MAKER);
         let maker = note.and_then(|note| Maker::read(note));
         let own = self.object.metadata.uid.as_deref();
-        !self.clients.writers_noted || maker.is_some_and(|maker| Some(maker.uid.as_str()) == own)
+        let is_part = maker.is_some_and(|maker| Some(maker.uid.as_str()) == own);
+        self.clients.writers_noted.then_some(is_part)
     }
 
     /// For which object this one was made and with whose rights, if the API server noted it.

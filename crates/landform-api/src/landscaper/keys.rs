@@ -39,6 +39,8 @@ pub const DATA_INDEX: &str = "data.landscaper.gardener.cloud/index";
 pub const DATA_SOURCE: &str = "data.landscaper.gardener.cloud/source";
 /// On a data object or target: a hash of its content.
 pub const DATA_HASH: &str = "data.landscaper.gardener.cloud/hash";
+/// On an execution or a nested installation: a hash of the spec that its installation gave it.
+pub const SPEC_HASH: &str = "landform.dev/spec-hash";
 
 /// On Targets and Secrets that a TargetSync made: `ok`.
 pub const TARGET_SYNC: &str = "landscaper.gardener.cloud/targetsync";

@@ -169,11 +169,17 @@ fn counts_beside(resource: &Resource, object: &Object, old: &Object) -> bool {
         let labels = meta::metadata(object).get("labels");
         labels.and_then(|labels| labels.get(key)).cloned()
     };
-    let moved = [keys::ENCOMPASSED_BY, keys::MANAGED_BY, keys::ITEM_NAME]
-        .iter()
-        .any(|key| label(object, key) != label(old, key))
-        || annotation(object, keys::SUBINSTALLATION_NAME)
-            != annotation(old, keys::SUBINSTALLATION_NAME);
+    // A name that is too long for a label is in the annotation of the same key.
+    let moved = [
+        keys::ENCOMPASSED_BY,
+        keys::MANAGED_BY,
+        keys::ITEM_NAME,
+        keys::SUBINSTALLATION_NAME,
+    ]
+    .iter()
+    .any(|key| {
+        label(object, key) != label(old, key) || annotation(object, key) != annotation(old, key)
+    });
     let account = |object| annotation(object, ANNOTATION_SERVICE_ACCOUNT);
     let freed = account(object).is_none() && account(old).is_some();
     let remembered = remembers(resource) && object.get("status") != old.get("status");

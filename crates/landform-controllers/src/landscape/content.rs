@@ -4,6 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
+use landform_api::landscaper::execution::ExecutionSpec;
+use landform_api::landscaper::installation::InstallationSpec;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use sha1::{Digest as _, Sha1};
 
@@ -49,6 +53,18 @@ pub(super) fn of_target(target: &DynamicObject) -> Value {
     json!({
         "metadata": {"name": target.name_any(), "namespace": target.namespace()},
         "spec": target.data["spec"],
+    })
+}
+
+/// A hash of the spec of an execution or an installation, whatever an API server fills in or leaves out.
+pub(super) fn hash_of_spec(kind: &str, spec: &Value) -> String {
+    fn plain<T: Serialize + DeserializeOwned + Default>(spec: &Value) -> Value {
+        let read = T::deserialize(spec).unwrap_or_default();
+        serde_json::to_value(read).unwrap_or_default()
+    }
+    hash(&match kind {
+        "Execution" => plain::<ExecutionSpec>(spec),
+        _ => plain::<InstallationSpec>(spec),
     })
 }
 

@@ -116,6 +116,8 @@ pub(super) struct Facts {
     pub(super) bare: bool,
     /// The last thing that went wrong with it.
     pub(super) error: Option<String>,
+    /// Whether its spec is what its parent has written.
+    pub(super) as_written: bool,
     created: Option<Time>,
 }
 
@@ -163,6 +165,7 @@ impl Facts {
         });
         Self {
             name: object.name_any(),
+            as_written: is_as_written("Installation", object),
             phase: status.phase,
             up_to_date: status.observed_generation == object.metadata.generation,
             ended: status.ended_generation == object.metadata.generation,
@@ -532,6 +535,12 @@ pub(super) fn generation(kind: GivenKind, object: &DynamicObject) -> String {
             format!("{}/{generation}", object.uid().unwrap_or_default())
         }
     }
+}
+
+/// Whether the spec of a nested object is what its installation has written, as far as it carries a hash (I5b).
+pub(super) fn is_as_written(kind: &str, object: &DynamicObject) -> bool {
+    let noted = object.annotations().get(keys::SPEC_HASH);
+    noted.is_none_or(|noted| *noted == content::hash_of_spec(kind, &object.data["spec"]))
 }
 
 /// Whether the content of a DataObject or a Target is what an installation has written, as far as it carries a hash.

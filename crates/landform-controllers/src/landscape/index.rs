@@ -14,6 +14,7 @@ use parking_lot::RwLock;
 use super::facts::{self, Facts, Generations, Given, GivenKind, TargetList};
 use super::family::{self, Family};
 use super::objects::labelled;
+use super::objects::owning_installation;
 
 /// A namespace and a name in it.
 type Name = (String, String);
@@ -34,6 +35,8 @@ struct Maps {
     items: BTreeMap<Name, BTreeMap<String, Item>>,
     executions_of_items: BTreeMap<Name, String>,
     executions: BTreeMap<Name, Child>,
+    /// Executions with another spec than their installations have written.
+    edited: BTreeSet<Name>,
     given: BTreeMap<(String, Given), Seen>,
     contexts: BTreeSet<Name>,
 }
@@ -43,6 +46,8 @@ struct Seen {
     generation: String,
     /// Whether its content is what an installation has written.
     intact: bool,
+    /// Whether no installation has written it.
+    of_person: bool,
 }
 
 impl Index {
@@ -98,12 +103,22 @@ impl Index {
 
     pub(super) fn execution_seen(&self, object: &DynamicObject) {
         let child = facts::execution(object);
-        self.0.write().executions.insert(name_of(object), child);
+        let as_written = facts::is_as_written("Execution", object);
+        let name = name_of(object);
+        let mut maps = self.0.write();
+        if as_written {
+            maps.edited.remove(&name);
+        } else {
+            maps.edited.insert(name.clone());
+        }
+        maps.executions.insert(name, child);
     }
 
     pub(super) fn execution_gone(&self, namespace: &str, name: &str) {
         let name = (namespace.to_owned(), name.to_owned());
-        self.0.write().executions.remove(&name);
+        let mut maps = self.0.write();
+        maps.edited.remove(&name);
+        maps.executions.remove(&name);
     }
 
     pub(super) fn given_seen(&self, kind: GivenKind, object: &DynamicObject) {
@@ -111,6 +126,8 @@ impl Index {
         let seen = Seen {
             generation: facts::generation(kind, object),
             intact: facts::is_intact(kind, object),
+            of_person: owning_installation(&object.metadata).is_none()
+                && !object.labels().contains_key(keys::DATA_SOURCE_TYPE),
         };
         let key = (namespace, Given { kind, name });
         self.0.write().given.insert(key, seen);
@@ -163,6 +180,24 @@ impl Index {
         let maps = self.0.read();
         let name = (namespace.to_owned(), name.to_owned());
         maps.executions.get(&name).cloned()
+    }
+
+    /// Whether others have changed what an installation has written below it (I5b).
+    pub(super) fn is_edited(&self, namespace: &str, name: &str) -> bool {
+        let maps = self.0.read();
+        let name = (namespace.to_owned(), name.to_owned());
+        let mut nested = maps.children.get(&name).into_iter().flatten();
+        maps.edited.contains(&name)
+            || nested.any(|child| {
+                let child = (namespace.to_owned(), child.clone());
+                let facts = maps.installations.get(&child);
+                facts.is_some_and(|facts| !facts.as_written)
+            })
+    }
+
+    /// Whether an object that installations may name as their export is a person's: none of them can export it.
+    pub(super) fn is_a_persons(&self, namespace: &str, given: &Given) -> bool {
+        self.0.read().is_a_persons(namespace, given)
     }
 
     /// The deploy items of an execution, as they were last seen.
@@ -402,8 +437,17 @@ impl Maps {
         family::present(&facts.sources, generation, list, map)
     }
 
-    /// The installation from which another one imports something.
+    fn is_a_persons(&self, namespace: &str, given: &Given) -> bool {
+        let seen = self.given.get(&(namespace.to_owned(), given.clone()));
+        seen.is_some_and(|seen| seen.of_person)
+    }
+
+    /// The installation from which another one imports something. What a person has made comes from none, whichever would
+    /// like to export it (I40b).
     fn exporter(&self, namespace: &str, of: &str, given: &Given) -> Option<&Facts> {
+        if self.is_a_persons(namespace, given) {
+            return None;
+        }
         let exporters = self.exporters.get(&(namespace.to_owned(), given.clone()))?;
         let others = exporters.iter().filter(|name| **name != of);
         let others = others.filter_map(|name| {

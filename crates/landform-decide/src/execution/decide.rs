@@ -147,6 +147,13 @@ fn recheck(seen: &Observed) -> Decision {
     let items = seen.items.iter();
     let phases = items.map(|item| (item.phase, item.status_up_to_date()));
     let phase = combined_items(phases).unwrap_or(ExecutionPhase::Succeeded);
+    if phase == ExecutionPhase::Succeeded && seen.phase == Some(phase) && seen.exports_lost {
+        return Decision {
+            actions: vec![Action::CollectExports],
+            phase: Some(phase),
+            ..by(Rule::I5b)
+        };
+    }
     if seen.phase == Some(phase) {
         return by(Rule::E9);
     }

@@ -25,6 +25,8 @@ pub struct Observed {
     pub stopped: bool,
     /// Its installation is marked too, and isn't ready to have its nested objects go (I31).
     pub owner_holds: Option<String>,
+    /// Whether others have deleted or changed what it has collected from its items (I5b).
+    pub exports_lost: bool,
     /// The items of the spec.
     pub wanted: Vec<Wanted>,
     /// The items that exist.

@@ -18,6 +18,7 @@ fn succeeded() -> Observed {
         stopped: false,
         bare: false,
         owner_holds: None,
+        exports_lost: false,
         wanted: vec![wanted("a", &[]), wanted("b", &["a"])],
         items: vec![item("a", &[]), item("b", &["a"])],
     }
@@ -432,6 +433,7 @@ fn i31_an_execution_waits_until_its_installation_lets_it_go() {
     check("held", &held, Rule::I31, &[], None);
     let free = Observed {
         owner_holds: None,
+        exports_lost: false,
         ..held
     };
     assert_eq!(decide(&free).rule, Some(Rule::E10));
@@ -571,4 +573,31 @@ fn i4_an_interrupt_ends_items_in_work_and_then_the_execution() {
         ..succeeded()
     };
     check("nothing to interrupt", &idle, Rule::I12, &[], None);
+}
+
+#[test]
+fn i5b_what_others_changed_of_the_exports_is_collected_again_when_all_is_well() {
+    let lost = |change: fn(&mut Observed)| {
+        let mut seen = Observed {
+            exports_lost: true,
+            ..succeeded()
+        };
+        change(&mut seen);
+        decide(&seen)
+    };
+    let decision = lost(|_| {});
+    assert_eq!(decision.rule, Some(Rule::I5b));
+    assert_eq!(decision.actions, [Action::CollectExports]);
+    // Nothing is collected while an item is at work, nor of one that failed.
+    for phase in [ExecutionPhase::Progressing, ExecutionPhase::Failed] {
+        let mut seen = succeeded();
+        seen.exports_lost = true;
+        seen.items[0].phase = Some(phase);
+        let decision = decide(&seen);
+        assert!(
+            !decision.actions.contains(&Action::CollectExports),
+            "{phase:?}"
+        );
+    }
+    assert_eq!(decide(&succeeded()).actions, []);
 }

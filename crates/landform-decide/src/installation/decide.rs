@@ -39,7 +39,9 @@ pub(super) fn decide_now(seen: &Observed) -> Decision {
         Some(Operation::Interrupt) => interrupt(seen),
         None if seen.force_begun => force(seen),
         None if seen.aborted => by(Rule::I12),
-        None if seen.failed_as_it_is && seen.update_required() => by(Rule::I16),
+        None if seen.failed_as_it_is && seen.lost.is_none() && seen.update_required() => {
+            by(Rule::I16)
+        }
         None if is_final && !seen.update_required() => nested(seen),
         None => standard(seen),
     }

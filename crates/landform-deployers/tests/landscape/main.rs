@@ -11,6 +11,7 @@ mod asked;
 mod automatic;
 mod changes;
 mod deletion;
+mod drift;
 mod errors;
 mod harness;
 mod interrupt;

@@ -78,7 +78,7 @@ mod tests {
             }
             let request = request.body(()).unwrap();
             let found = identify(&server, &request, certificate).await;
-            let found = found.map(|identity| identity.user);
+            let found = found.map(|identity| identity.user.clone());
             assert_eq!(found.as_deref(), expected, "{header:?}");
         }
     }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use landform_api::landscaper::installation::ObjectReference;
-use landform_api::landscaper::{keys, labels, names};
+use landform_api::landscaper::{Operation, keys, labels, names};
 use landform_engine::{Context, Failure};
 use serde_json::{Map, Value, json};
 
 use super::act::parse_export;
 use super::observe::World;
+use crate::landscape::content;
 use crate::landscape::objects::{is_owned_by, owner};
 
 /// The key of an export Secret.
@@ -28,18 +29,21 @@ pub(super) async fn collect(
             continue;
         };
         // Labels and owner references can be moved to another's item (C6): such an item's exports take the right to read them.
-        let client = if context.is_part(object) {
+        let client = if context.is_part(object) != Some(false) {
             objects.client()
         } else {
             context.acting()?
         };
         let secrets: Api<Secret> = Api::namespaced(client, objects.namespace());
         let Some(secret) = secrets.get_opt(&reference.name).await? else {
-            let what = format!(
-                "the export Secret {} of the item {name} doesn't exist",
+            // Its deployer writes it again.
+            let again = Operation::Reconcile.as_str();
+            let ask = [(keys::OPERATION, again)];
+            objects.annotate("DeployItem", object, &ask).await?;
+            return Err(Failure::Refused(format!(
+                "the export Secret {} of the item {name} doesn't exist; its deployer was asked to run again",
                 reference.name
-            );
-            return Err(Failure::Transient(what));
+            )));
         };
         // Who writes the status isn't noted, and so has no rights here: only the item's own Secret is read (C6).
         if !is_owned_by(&secret.metadata, object.metadata.uid.as_deref()) {
@@ -70,10 +74,13 @@ pub(super) async fn collect(
         return Ok(None);
     }
     let data = Value::Object(all);
+    let hash = content::hash(&data);
     match found {
         Some(found) => {
             let mut wanted = found.clone();
             wanted.data["data"] = data;
+            let annotations = wanted.metadata.annotations.get_or_insert_default();
+            annotations.insert(keys::DATA_HASH.to_owned(), hash);
             objects.write("DataObject", &found, &wanted).await?;
         }
         None => {
@@ -82,6 +89,7 @@ pub(super) async fn collect(
                 labels::put(&mut labels, &mut annotations, key, &context);
             }
             labels.insert(keys::DATA_SOURCE_TYPE.to_owned(), "export".to_owned());
+            annotations.insert(keys::DATA_HASH.to_owned(), hash);
             let metadata = json!({
                 "name": name, "labels": labels, "annotations": annotations,
                 "ownerReferences": owner("Execution", &world.metadata),

@@ -15,7 +15,7 @@ use landform_decide::execution::{Decision, decide};
 use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related};
 use serde::Deserialize as _;
 
-use super::facts::{content, movement};
+use super::facts::{self, GivenKind, content, movement};
 use super::index::Index;
 use super::objects::labelled;
 use super::{rename, report};
@@ -74,7 +74,15 @@ impl Reconciler for Executions {
             let name = marked.then(|| (installation.namespace(), installation.name_any()));
             name.into_iter().collect()
         });
-        vec![items.when_moved(movement), owners.when_moved(movement)]
+        // What it has collected from its items, when others have changed it (I5b).
+        let exports = Related::owned(landscaper::kind("DataObject"), &self.kind());
+        let exports =
+            exports.when_moved(|object| u64::from(facts::is_intact(GivenKind::Data, object)));
+        vec![
+            items.when_moved(movement),
+            owners.when_moved(movement),
+            exports,
+        ]
     }
 
     fn seen(&self, kind: &GroupKind, object: &DynamicObject) {
@@ -94,6 +102,10 @@ impl Reconciler for Executions {
             return false;
         };
         let namespace = object.namespace().unwrap_or_default();
+        let exports = observe::exports_of(&execution);
+        if self.index.drift(&namespace, &exports).is_some() {
+            return false;
+        }
         let items = self.index.items_seen(&namespace, &object.name_any());
         let decision = decide(&observe::observed(&object.metadata, &execution, items));
         let Decision {

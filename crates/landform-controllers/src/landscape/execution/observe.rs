@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
+use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{
     DeployItem, Execution, ExecutionStatus, InstallationPhase, Operation, keys, names,
 };
 use landform_decide::execution::{Item, Observed, Stored, Wanted};
 use landform_engine::{Context, Failure};
 
-use crate::landscape::facts::{self, Facts};
+use crate::landscape::facts::{self, Facts, GivenKind};
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by, labelled};
 
@@ -27,6 +28,7 @@ pub(super) struct World {
     pub(super) objects: Objects,
     /// The phase of the installation that owns it, if that is marked for deletion.
     owner: Option<(String, Option<InstallationPhase>)>,
+    exports_lost: bool,
 }
 
 impl World {
@@ -67,7 +69,15 @@ impl World {
             }
         }
         let owner = Self::owner(&metadata, &objects).await?;
+        let exports_lost = match exports_of(&execution) {
+            Some(exports) if index.drift(&namespace, [&exports]).is_some() => {
+                let found = objects.get("DataObject", &exports.name).await?;
+                !found.is_some_and(|found| facts::is_intact(GivenKind::Data, &found))
+            }
+            _ => false,
+        };
         Ok(Self {
+            exports_lost,
             metadata,
             execution,
             items,
@@ -102,9 +112,20 @@ impl World {
         let owner = self.owner.as_ref().filter(|(_, phase)| holds(*phase));
         Observed {
             owner_holds: owner.map(|(name, _)| name.clone()),
+            exports_lost: self.exports_lost,
             ..seen
         }
     }
+}
+
+/// Where an execution has collected what its items export.
+pub(super) fn exports_of(execution: &Execution) -> Option<ObjectName> {
+    let exports = execution.status.export_ref.as_ref()?;
+    Some(ObjectName {
+        kind: "DataObject".into(),
+        name: exports.name.clone(),
+        ..ObjectName::default()
+    })
 }
 
 /// What the decision may see of an execution and its items, apart from its owner.
@@ -131,6 +152,7 @@ pub(super) fn observed(metadata: &ObjectMeta, execution: &Execution, items: Vec<
         bare: annotation(keys::DELETE_WITHOUT_UNINSTALL) == Some(keys::TRUE),
         stopped: stopped && status.observed_generation == Some(generation),
         owner_holds: None,
+        exports_lost: false,
         wanted: wanted.collect(),
         items: items
             .into_iter()

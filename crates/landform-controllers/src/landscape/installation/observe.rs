@@ -70,11 +70,12 @@ impl World {
         let mut imports = importer.resolve(&spec);
         importer.leave_out_optional(&spec, &mut imports, blueprints);
         let missing_context = importer.missing_context(&spec);
-        let children = children(&objects, index, metadata, status).await?;
+        let children = children(context, &objects, index, metadata, status).await?;
         let below = Below {
             objects: &objects,
             index,
             own: &own,
+            uid: metadata.uid.as_deref(),
             status,
             children: &children,
         };
@@ -166,6 +167,7 @@ pub(super) fn held(metadata: &ObjectMeta) -> bool {
 
 /// The nested objects that exist and are this installation's own, read now.
 async fn children(
+    context: &Context,
     objects: &Objects,
     index: &Index,
     metadata: &ObjectMeta,
@@ -189,7 +191,11 @@ async fn children(
         .await?;
     let found = found.into_iter().flatten();
     Ok(found
-        .filter(|(_, object)| is_owned_by(&object.metadata, metadata.uid.as_deref()))
+        .filter(|(_, object)| {
+            // One whose owner reference others took away is still this one's, and is put right.
+            is_owned_by(&object.metadata, metadata.uid.as_deref())
+                || context.is_part(object) == Some(true)
+        })
         .collect())
 }
 
@@ -205,6 +211,7 @@ struct Below<'a> {
     objects: &'a Objects,
     index: &'a Index,
     own: &'a str,
+    uid: Option<&'a str>,
     status: &'a InstallationStatus,
     children: &'a [(ChildKind, DynamicObject)],
 }
@@ -290,6 +297,15 @@ impl Below<'_> {
         if let Some((kind, name)) = missing {
             return Ok(Some(format!("the {} {name}", word(kind))));
         }
+        let mut children = self.children.iter();
+        let edited = children.find(|(kind, object)| {
+            let is_whole = facts::is_as_written(word(*kind), object)
+                && is_owned_by(&object.metadata, self.uid);
+            object.metadata.deletion_timestamp.is_none() && !is_whole
+        });
+        if let Some((kind, object)) = edited {
+            return Ok(Some(format!("the {} {}", word(*kind), object.name_any())));
+        }
         self.drifted(&self.status.context_objects).await
     }
 
@@ -341,7 +357,10 @@ impl Around<'_> {
 
     fn importers(&self) -> Vec<Importer> {
         // What another sibling exports from now on, nobody imports from this one any more.
-        let own = |given: &&Given| !self.facts.marked || self.staying_rivals(given).is_empty();
+        let own = |given: &&Given| {
+            let moved = self.facts.marked && !self.staying_rivals(given).is_empty();
+            !moved && !self.index.is_a_persons(self.namespace, given)
+        };
         let exports = self.facts.exports.keys().filter(own);
         let names: BTreeSet<_> = exports
             .flat_map(|given| self.index.importers(self.namespace, given))

@@ -59,7 +59,10 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
         .exported_objects
         .iter()
         .chain(&status.context_objects);
-    if lost.is_some() || index.drift(&namespace, given).is_some() {
+    if lost.is_some()
+        || index.is_edited(&namespace, &own)
+        || index.drift(&namespace, given).is_some()
+    {
         return None;
     }
     Some(Observed {

@@ -232,14 +232,16 @@ impl Update<'_> {
         };
         let spec = serde_json::to_value(spec).map_err(unwritable)?;
         match found {
-            Some(found) => self.replace("Execution", found, spec).await?,
+            Some(found) => self.replace("Execution", found, None, spec).await?,
             None => {
+                let hash = content::hash_of_spec("Execution", &spec);
                 let mut metadata = json!({
                     "name": world.name(), "ownerReferences": owner("Installation", &world.metadata),
+                    "annotations": {keys::SPEC_HASH: hash},
                 });
                 if self.force {
-                    metadata["annotations"] =
-                        json!({keys::OPERATION: Operation::ForceReconcile.as_str()});
+                    let force = Operation::ForceReconcile.as_str();
+                    metadata["annotations"][keys::OPERATION] = json!(force);
                 }
                 let created = world.objects.create_part(
                     self.context,
@@ -267,7 +269,14 @@ impl Update<'_> {
         Ok(())
     }
 
-    async fn replace(&self, kind: &str, found: &DynamicObject, spec: Value) -> Result<(), Stop> {
+    /// Gives a nested object the spec that it should have, and whatever else others have taken away from it.
+    async fn replace(
+        &self,
+        kind: &str,
+        found: &DynamicObject,
+        template: Option<&str>,
+        spec: Value,
+    ) -> Result<(), Stop> {
         if found.metadata.deletion_timestamp.is_some() {
             let name = found.name_any();
             return Err(Stop::Wait(format!(
@@ -277,6 +286,17 @@ impl Update<'_> {
         let mut wanted = found.clone();
         wanted.data["spec"] = spec;
         self.context.inherit(&mut wanted.metadata);
+        let annotations = wanted.metadata.annotations.get_or_insert_default();
+        let hash = content::hash_of_spec(kind, &wanted.data["spec"]);
+        annotations.insert(keys::SPEC_HASH.to_owned(), hash);
+        if let Some(template) = template {
+            annotations.insert(keys::SUBINSTALLATION_NAME.to_owned(), template.to_owned());
+        }
+        let uid = self.world.metadata.uid.as_deref();
+        if !is_owned_by(&found.metadata, uid) {
+            let owners = serde_json::from_value(owner("Installation", &self.world.metadata));
+            wanted.metadata.owner_references = Some(owners.map_err(unwritable)?);
+        }
         let parent = labelled(found, keys::ENCOMPASSED_BY);
         if kind == "Installation" && parent.is_none_or(|parent| parent != self.world.name()) {
             // This one has another name than before; what is nested in it looks for its imports by that.
@@ -306,7 +326,7 @@ impl Update<'_> {
             .children
             .iter()
             .filter(|(kind, _)| *kind == ChildKind::Installation)
-            .filter_map(|(_, object)| Some((template_name(object)?, object)))
+            .filter_map(|(_, object)| Some((template_name(&world.status, object)?, object)))
             .collect();
         let wanted: BTreeSet<String> = templates.iter().map(|found| found.name.clone()).collect();
         // What goes makes room for what comes: a new one may export what an old one did.
@@ -323,7 +343,8 @@ impl Update<'_> {
             let spec = serde_json::to_value(spec).map_err(unwritable)?;
             let object = match existing.get(&name) {
                 Some(found) => {
-                    self.replace("Installation", found, spec).await?;
+                    self.replace("Installation", found, Some(&name), spec)
+                        .await?;
                     found.name_any()
                 }
                 None => self.create_nested(&name, spec).await?,
@@ -365,8 +386,11 @@ impl Update<'_> {
         let world = self.world;
         let uid = world.metadata.uid.as_deref().unwrap_or_default();
         let object = names::generated(&format!("{name}-"), uid, name);
-        let mut annotations =
-            BTreeMap::from([(keys::SUBINSTALLATION_NAME.to_owned(), name.to_owned())]);
+        let hash = content::hash_of_spec("Installation", &spec);
+        let mut annotations = BTreeMap::from([
+            (keys::SUBINSTALLATION_NAME.to_owned(), name.to_owned()),
+            (keys::SPEC_HASH.to_owned(), hash),
+        ]);
         if self.force {
             let force = Operation::ForceReconcile.as_str();
             annotations.insert(keys::OPERATION.to_owned(), force.to_owned());
@@ -395,11 +419,12 @@ impl Update<'_> {
     }
 }
 
-fn template_name(object: &DynamicObject) -> Option<String> {
-    object
-        .annotations()
-        .get(keys::SUBINSTALLATION_NAME)
-        .cloned()
+/// Which of the blueprint's an installation is: as it was recorded, or else as it says itself, which others may have edited.
+fn template_name(status: &InstallationStatus, object: &DynamicObject) -> Option<String> {
+    let mut refs = status.installation_refs.iter();
+    let recorded = refs.find(|found| found.reference.name == object.name_any());
+    let noted = object.annotations().get(keys::SUBINSTALLATION_NAME);
+    recorded.map(|found| found.name.clone()).or(noted.cloned())
 }
 
 pub(super) fn unwritable(error: serde_json::Error) -> Stop {
