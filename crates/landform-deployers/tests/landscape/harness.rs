@@ -220,6 +220,18 @@ impl Landscape {
             .collect()
     }
 
+    /// Waits until only these are there: the collector has its own pace.
+    pub(crate) async fn left(&self, kind: &str, wanted: &[&str]) {
+        let left = async {
+            while self.names(kind).await != wanted {
+                self.active().await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, left).await.is_err() {
+            panic!("there are {:?}, not {wanted:?}", self.names(kind).await);
+        }
+    }
+
     /// The Events about an object, as `reason: message`.
     pub(crate) async fn events(&self, name: &str) -> Vec<String> {
         let events = self.list("Event").await.into_iter();

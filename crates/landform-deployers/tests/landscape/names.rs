@@ -211,10 +211,10 @@ async fn lives(called: &Called) {
     let removed = journal.iter().filter(|line| line.starts_with("remove "));
     assert_eq!(removed.count(), 4, "{called:?}: {journal:?}");
     for kind in ["Installation", "Execution", "DeployItem", "Secret"] {
-        assert_eq!(land.names(kind).await, [""; 0], "{called:?}");
+        land.left(kind, &[]).await;
     }
-    assert_eq!(land.names("DataObject").await, ["input"], "{called:?}");
-    assert_eq!(land.names("Target").await, [place], "{called:?}");
+    land.left("DataObject", &["input"]).await;
+    land.left("Target", &[&place]).await;
     land.stop().await;
 }
 

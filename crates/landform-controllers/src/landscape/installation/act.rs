@@ -260,14 +260,13 @@ impl<'a> Act<'a> {
             None if decision.rule == Some(Rule::I15) || decision.rule == Some(Rule::I21) => {
                 self.status.last_error = None;
             }
-            None if decision.afterwards.is_empty() => {
-                if forget_refusal(&mut self.status.last_error) {
-                    // That was why it had ended.
-                    self.status.ended_generation = None;
-                    self.status.ended_imports.clear();
-                }
-            }
             None => {}
+        }
+        let all_is_written = decision.problem.is_none() && decision.afterwards.is_empty();
+        if all_is_written && forget_refusal(&mut self.status.last_error) {
+            // That was why it had ended.
+            self.status.ended_generation = None;
+            self.status.ended_imports.clear();
         }
     }
 
