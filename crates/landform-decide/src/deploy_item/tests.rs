@@ -227,7 +227,7 @@ fn i4_an_abort_stops_work_and_means_nothing_when_there_is_none() {
 }
 
 #[test]
-fn i4_an_interrupt_ends_work_whoever_does_it() {
+fn i4_an_interrupt_ends_work_here_and_elsewhere() {
     let told = |seen: Observed| Observed {
         operation: Some(Operation::Interrupt),
         ..seen

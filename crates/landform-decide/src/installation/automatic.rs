@@ -61,7 +61,7 @@ pub(super) fn with_automatic(seen: &Observed, mut decision: Decision) -> Decisio
         return decision;
     };
     let row = seen.automatic.done.filter(|done| {
-        // Somebody asks for something: that begins a new row.
+        // An operation that is asked for begins a new row.
         let asked = seen.operation.is_some() && done.times > 0;
         done.generation == seen.generation && done.on_failed == on_failed && !asked
     });

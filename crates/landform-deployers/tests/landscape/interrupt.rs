@@ -68,7 +68,7 @@ async fn i4_i16b_what_was_interrupted_runs_again_by_reconcile() {
 async fn i4_an_interrupt_does_not_wait_for_a_deployer_that_lives_elsewhere() {
     let land = Landscape::new().await;
     let blueprint = json!({"deployExecutions": template("items",
-        "deployItems: [{name: far, type: test.dev/nobody}]")});
+        "deployItems: [{name: far, type: test.dev/elsewhere}]")});
     land.install("root", blueprint, json!({})).await;
     let execution = |object: &Value| object["status"]["deployItemRefs"].is_array();
     land.until("Execution", "root", execution).await;

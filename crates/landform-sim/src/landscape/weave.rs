@@ -320,8 +320,8 @@ fn from_outside() -> BTreeMap<String, Ways> {
         .collect()
 }
 
-/// By how many ways what siblings export comes from each source; what can't be had is left out. None if a digit could
-/// not count so many ways.
+/// By how many ways what siblings export comes from each source; what can't be had is left out. None if there are
+/// more ways than a digit can count.
 fn ways_of_all(
     family: &[&Installation],
     given: &BTreeMap<String, Ways>,

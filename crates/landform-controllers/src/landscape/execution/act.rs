@@ -151,10 +151,10 @@ impl<'a> Act<'a> {
                 self.context
                     .event(warning, &trouble.reason, &trouble.message);
             }
-        } else if phase == Some(ExecutionPhase::Progressing) {
-            if self.status.last_error.as_ref().is_some_and(tells_a_stop) {
-                self.status.last_error = None;
-            }
+        } else if phase == Some(ExecutionPhase::Progressing)
+            && self.status.last_error.as_ref().is_some_and(tells_a_stop)
+        {
+            self.status.last_error = None;
         }
     }
 

@@ -66,6 +66,14 @@ pub(super) async fn collect(
     let own = world.metadata.name.as_deref().unwrap_or_default();
     let context = names::execution_context(own);
     let name = names::data_name(Some(&context), "");
+    let uid = world.metadata.uid.as_deref();
+    if let Some(former) = &world.execution.status.export_ref
+        && former.name != name
+        && let Some(found) = objects.get("DataObject", &former.name).await?
+        && is_owned_by(&found.metadata, uid)
+    {
+        objects.delete("DataObject", &found.metadata).await?;
+    }
     let found = objects.get("DataObject", &name).await?;
     if all.is_empty() {
         if let Some(found) = found {
@@ -81,6 +89,11 @@ pub(super) async fn collect(
             wanted.data["data"] = data;
             let annotations = wanted.metadata.annotations.get_or_insert_default();
             annotations.insert(keys::DATA_HASH.to_owned(), hash);
+            if !is_owned_by(&found.metadata, uid) {
+                // An execution that had this name before left it.
+                let owners = serde_json::from_value(owner("Execution", &world.metadata));
+                wanted.metadata.owner_references = owners.ok();
+            }
             objects.write("DataObject", &found, &wanted).await?;
         }
         None => {

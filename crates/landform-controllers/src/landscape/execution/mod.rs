@@ -102,8 +102,11 @@ impl Reconciler for Executions {
             return false;
         };
         let namespace = object.namespace().unwrap_or_default();
-        let exports = observe::exports_of(&execution);
-        if self.index.drift(&namespace, &exports).is_some() {
+        let exports = observe::exports_of(&object.name_any(), &execution);
+        let mut recorded = exports.iter();
+        if !recorded.all(|exports| observe::is_recorded(&execution, exports))
+            || self.index.drift(&namespace, &exports).is_some()
+        {
             return false;
         }
         let items = self.index.items_seen(&namespace, &object.name_any());

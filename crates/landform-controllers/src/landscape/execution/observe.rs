@@ -69,12 +69,13 @@ impl World {
             }
         }
         let owner = Self::owner(&metadata, &objects).await?;
-        let exports_lost = match exports_of(&execution) {
+        let exports_lost = match exports_of(&own, &execution) {
             Some(exports) if index.drift(&namespace, [&exports]).is_some() => {
                 let found = objects.get("DataObject", &exports.name).await?;
                 !found.is_some_and(|found| facts::is_intact(GivenKind::Data, &found))
             }
-            _ => false,
+            Some(exports) => !is_recorded(&execution, &exports),
+            None => false,
         };
         Ok(Self {
             exports_lost,
@@ -118,14 +119,20 @@ impl World {
     }
 }
 
-/// Where an execution has collected what its items export.
-pub(super) fn exports_of(execution: &Execution) -> Option<ObjectName> {
-    let exports = execution.status.export_ref.as_ref()?;
+/// Where an execution of this name has collected what its items export, if they export something.
+pub(super) fn exports_of(own: &str, execution: &Execution) -> Option<ObjectName> {
+    execution.status.export_ref.as_ref()?;
     Some(ObjectName {
         kind: "DataObject".into(),
-        name: exports.name.clone(),
+        name: names::data_name(Some(&names::execution_context(own)), ""),
         ..ObjectName::default()
     })
+}
+
+/// Whether its status names that place: one that was renamed has collected them under its former name, which another may have by now.
+pub(super) fn is_recorded(execution: &Execution, exports: &ObjectName) -> bool {
+    let recorded = execution.status.export_ref.as_ref();
+    recorded.is_some_and(|recorded| recorded.name == exports.name)
 }
 
 /// What the decision may see of an execution and its items, apart from its owner.
