@@ -19,6 +19,8 @@ mod observed;
 mod tests;
 #[cfg(test)]
 mod tests_of_deletion;
+#[cfg(test)]
+mod tests_of_ways_out;
 
 pub use decide::decide;
 pub use decision::{Action, Decision, Problem};

@@ -2,7 +2,10 @@
 
 use kube::core::ObjectMeta;
 use landform_api::landscaper::installation::InstallationStatus;
-use landform_api::landscaper::{ConditionStatus, InstallationPhase, Operation, keys};
+use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::{
+    ConditionStatus, InstallationPhase, LastError, Operation, WaitingOn, keys,
+};
 use landform_decide::Rule;
 use landform_decide::installation::{Action, ChildKind, Decision, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
@@ -18,6 +21,11 @@ use crate::landscape::report::{Trouble, set_condition, set_error};
 const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
 /// A dependency whose imports have changed is looked at again after this time.
 const OUTDATED_LOOK_MS: u64 = 2_000;
+
+/// The reason of the error of one whose nested objects can't go.
+pub(super) const DELETION_FAILED: &str = "DeletionFailed";
+/// The reason of the error of one that can't go because others import from it.
+const SIBLING_IMPORTS: &str = "SiblingImports";
 
 /// One run of one installation.
 pub(super) struct Act<'a> {
@@ -42,8 +50,10 @@ pub(super) enum Stop {
     Failure(Failure),
     /// A person must know.
     Trouble(Trouble),
-    /// Something must go first; its end brings the next run.
-    Wait(String),
+    /// This object must go first; its end brings the next run.
+    Wait(ObjectName),
+    /// Something must go first and can't; its end brings the next run.
+    Blocked(Trouble),
 }
 
 impl From<Failure> for Stop {
@@ -98,18 +108,7 @@ impl<'a> Act<'a> {
         for action in &decision.actions {
             match self.act(world, action).await {
                 Ok(()) => {}
-                Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self
-                        .stop(world, &Trouble::refused("Reconcile", message))
-                        .await;
-                }
-                Err(Stop::Failure(failure)) => return Err(failure),
-                Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
-                Err(Stop::Wait(on)) => {
-                    self.status.phase = Some(InstallationPhase::Progressing);
-                    self.context.write_status(&self.status).await?;
-                    return Ok(End::Stopped(Outcome::Wait(on)));
-                }
+                Err(stop) => return self.stop_by(world, stop).await,
             }
         }
         self.tell(world, &decision);
@@ -118,14 +117,7 @@ impl<'a> Act<'a> {
         for action in &decision.afterwards {
             match self.act(world, action).await {
                 Ok(()) => {}
-                Err(Stop::Failure(Failure::Refused(message))) => {
-                    return self
-                        .stop(world, &Trouble::refused("Reconcile", message))
-                        .await;
-                }
-                Err(Stop::Failure(failure)) => return Err(failure),
-                Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
-                Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
+                Err(stop) => return self.stop_by(world, stop).await,
             }
         }
         Ok(End::Settled(match waiting {
@@ -157,6 +149,40 @@ impl<'a> Act<'a> {
         });
         self.status.waiting_on = waiting_on;
         first
+    }
+
+    async fn stop_by(&mut self, world: &World, stop: Stop) -> Result<End, Failure> {
+        match stop {
+            Stop::Failure(Failure::Refused(message)) => {
+                let trouble = Trouble::refused("Reconcile", message);
+                self.stop(world, &trouble).await
+            }
+            Stop::Failure(failure) => Err(failure),
+            Stop::Trouble(trouble) => self.stop(world, &trouble).await,
+            Stop::Wait(object) => {
+                self.status.phase = Some(InstallationPhase::Progressing);
+                let waiting = WaitingOn {
+                    rule: Rule::I5b.to_string(),
+                    object: Some(ObjectName {
+                        namespace: world.objects.namespace().to_owned(),
+                        ..object.clone()
+                    }),
+                    reason: "it is being deleted and must be gone first".into(),
+                };
+                let on = format!("{} {}: {}", object.kind, object.name, waiting.reason);
+                self.status.waiting_on = vec![waiting];
+                self.context.write_status(&self.status).await?;
+                Ok(End::Stopped(Outcome::Wait(on)))
+            }
+            Stop::Blocked(trouble) => {
+                let on = trouble.message.clone();
+                self.note(&trouble);
+                self.end_as(world, InstallationPhase::Failed);
+                self.status.waiting_on.clear();
+                self.context.write_status(&self.status).await?;
+                Ok(End::Stopped(Outcome::Wait(on)))
+            }
+        }
     }
 
     /// Something is wrong that was found while acting. What is fatal fails the installation at once;
@@ -230,7 +256,15 @@ impl<'a> Act<'a> {
             None if decision.rule == Some(Rule::I15) || decision.rule == Some(Rule::I21) => {
                 self.status.last_error = None;
             }
-            None => {}
+            None => self.forget_importers(),
+        }
+    }
+
+    /// Those that imported from it hold its deletion no longer.
+    fn forget_importers(&mut self) {
+        let held = |error: &LastError| error.reason == SIBLING_IMPORTS;
+        if self.status.last_error.as_ref().is_some_and(held) {
+            self.status.last_error = None;
         }
     }
 

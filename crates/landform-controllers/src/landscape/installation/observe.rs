@@ -11,6 +11,7 @@ use landform_api::landscaper::{InstallationPhase, Operation, keys};
 use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
+use super::act::DELETION_FAILED;
 use super::imports::{self, Resolved};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::facts::{self, Facts, Given};
@@ -82,8 +83,9 @@ impl World {
             facts: &facts,
         };
         let error = status.last_error.as_ref();
-        // Others can end these two without a change of this one.
-        let by_others = error.is_some_and(|error| error.reason == "DuplicateExport")
+        // Others can end these without a change of this one.
+        let by_others = error
+            .is_some_and(|error| ["DuplicateExport", DELETION_FAILED].contains(&&*error.reason))
             || spec.blueprint.path.is_some();
         let failed = status.phase == Some(InstallationPhase::Failed)
             && status.ended_generation == metadata.generation
@@ -347,6 +349,7 @@ impl Around<'_> {
                 let circle = going && self.index.depends(self.namespace, self.own, &name);
                 Importer {
                     name,
+                    going,
                     never_deployed_and_going: going && !deployed,
                     going_in_circle: circle,
                 }
