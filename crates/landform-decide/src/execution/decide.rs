@@ -95,8 +95,17 @@ fn reconcile(seen: &Observed, how: Effort) -> Decision {
         .items
         .iter()
         .filter(|item| in_work.contains(&item.name));
-    let in_work = in_work.map(|item| in_work_of(Rule::E7, item));
-    if let Some(name) = of(Class::Failed).next() {
+    // Those that are begun by this decision are at work before they say so.
+    let failed = of(Class::Failed).next();
+    let begins = failed.is_none() && of(Class::Ready).next().is_some();
+    let in_work = in_work.map(|item| {
+        if begins {
+            waiting(Rule::E7, item, "it is in work")
+        } else {
+            in_work_of(Rule::E7, item)
+        }
+    });
+    if let Some(name) = failed {
         // No more items are begun. It has failed when those have ended that were begun before: a phase that is final
         // is not left again without a reason.
         let waiting_on: Vec<_> = in_work.collect();

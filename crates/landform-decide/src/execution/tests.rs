@@ -605,4 +605,12 @@ fn e12_items_that_no_deployer_has_begun_are_told_apart() {
     };
     assert_eq!(waiting(true, false), ["E12", "E7"]);
     assert_eq!(waiting(true, true), ["E12", "E12"]);
+    let begins = at_work(|seen| {
+        seen.items[1].phase = Some(ExecutionPhase::Progressing);
+        seen.items[1].unclaimed = true;
+        seen.wanted.push(wanted("c", &[]));
+    });
+    let decision = decide(&begins);
+    assert_eq!(decision.actions, [Action::Update(names(&["c"]))]);
+    assert_eq!(decision.waiting_on[0].rule, "E7", "c is begun");
 }
