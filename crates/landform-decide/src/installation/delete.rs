@@ -146,7 +146,7 @@ fn take_down(seen: &Observed) -> Decision {
             ..by(Rule::I33)
         };
     }
-    if update_required(seen) && !some_marked && !(seen.bare && !at_rest) {
+    if update_required(seen) && !some_marked && (at_rest || !seen.bare) {
         let waiting = unsatisfied_imports(seen, Rule::I34);
         if waiting.is_empty() {
             return Decision {

@@ -1,6 +1,8 @@
 //! Removals that fail, what no deployer has begun, and what others have deleted: every state has a way out.
 
+use futures::StreamExt as _;
 use kube::api::{Patch, PatchParams};
+use kube::runtime::watcher;
 use serde_json::{Value, json};
 
 use crate::harness::{
@@ -334,4 +336,30 @@ async fn e12_an_item_that_a_deployer_elsewhere_has_ended_waits_for_nothing() {
     })
     .await;
     land.phase("root", "Failed").await;
+}
+
+#[tokio::test]
+async fn i10b_a_root_shows_no_success_while_a_forced_nested_installation_is_at_work() {
+    let land = installed(around(items(&recorded("db")))).await;
+    let inner = land.nested("root", "inner").await;
+    let watched = watcher::watch_object(land.api("Installation"), "root");
+    let mut watch = std::pin::pin!(watched);
+    let mut phases: Vec<String> = Vec::new();
+    let mut asked = false;
+    while phases.len() < 3 {
+        let seen = watch.next().await.unwrap().unwrap();
+        let phase = seen.unwrap().data["status"]["phase"].clone();
+        if phases.last().is_none_or(|last| phase != last.as_str()) {
+            phases.push(text(&phase).to_owned());
+        }
+        if !asked {
+            asked = true;
+            land.annotate("Installation", &inner, OPERATION, "force-reconcile")
+                .await;
+        }
+    }
+    assert_eq!(phases, ["Succeeded", "Progressing", "Succeeded"]);
+    assert_eq!(land.recorder.take(), ["deploy db"], "it was done before");
+    land.quiet().await;
+    assert!(land.recorder.take().is_empty());
 }
