@@ -16,11 +16,11 @@ use landform_api::landscaper::{
     self, AutomaticReconcile, DeployItem, Execution, InstallationPhase, LastError, Operation,
     WaitingOn, keys, names,
 };
-use landform_decide::Standing;
 use landform_decide::execution::Item;
 use landform_decide::installation::{Child, ChildKind};
+use landform_decide::{Rule, Standing};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::content;
 use super::objects::{labelled, owning_installation};
@@ -110,6 +110,8 @@ pub(super) struct Facts {
     pub(super) recorded: Generations,
     /// What it has exported.
     pub(super) exported: BTreeSet<Given>,
+    /// Whether all that it waits for is a deployer that has not come yet.
+    pub(super) unclaimed: bool,
     /// What it says that it waits for, and why.
     pub(super) waiting_on: Vec<(ObjectName, String)>,
     /// Whether it knows that what it deployed is to stay (I36).
@@ -182,6 +184,7 @@ impl Facts {
                 .iter()
                 .filter_map(|waiting| Some((waiting.object.clone()?, waiting.reason.clone())))
                 .collect(),
+            unclaimed: is_unclaimed(object),
             bare: is_bare(object),
             created: object.metadata.creation_timestamp.clone(),
             error: status
@@ -453,6 +456,8 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
         exported["kind"].as_str().hash(&mut hasher);
         exported["name"].as_str().hash(&mut hasher);
     }
+    let unclaimed = is_unclaimed(object) || is_unclaimed_item(object);
+    unclaimed.hash(&mut hasher);
     object.metadata.generation.hash(&mut hasher);
     object
         .metadata
@@ -495,11 +500,34 @@ pub(super) fn execution(object: &DynamicObject) -> Child {
         phase,
         standing: Standing::of(phase, current),
         because: None,
+        unclaimed: is_unclaimed(object) && operation.is_none(),
         marked: object.metadata.deletion_timestamp.is_some(),
         bare: is_bare(object),
         operation,
         error: status.last_error.map(|error| error.message),
     }
+}
+
+/// Whether an installation or an execution waits for nothing but deployers that have not come yet: those that have begun
+/// are waited for by other rules.
+fn is_unclaimed(object: &DynamicObject) -> bool {
+    let status = &object.data["status"];
+    let waiting = status["waitingOn"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    status["phase"] == "Progressing" && !waiting.is_empty() && waiting.iter().all(is_for_deployer)
+}
+
+/// Whether an item was handed out to a deployer elsewhere, and none has come for it yet.
+fn is_unclaimed_item(object: &DynamicObject) -> bool {
+    let annotations = object.annotations();
+    let handed_out = annotations.contains_key(keys::RECONCILE_TIME);
+    let waiting = object.data["status"]["waitingOn"].as_array();
+    handed_out && waiting.is_some_and(|waiting| waiting.iter().any(is_for_deployer))
+}
+
+fn is_for_deployer(waiting: &Value) -> bool {
+    waiting["rule"] == Rule::E12.to_string().as_str()
 }
 
 /// A deploy item, as its execution sees it; what the execution knows of it is not in here.
@@ -520,6 +548,7 @@ pub(super) fn item(object: &DynamicObject) -> Item {
         marked: object.metadata.deletion_timestamp.is_some(),
         bare: is_bare(object),
         handed_out: object.annotations().contains_key(keys::RECONCILE_TIME),
+        unclaimed: is_unclaimed_item(object),
         operation: operation_of(object),
         stored: None,
         error: item.status.last_error.map(|error| error.message),

@@ -90,6 +90,7 @@ impl<'a> Family<'a> {
                 phase: facts.phase,
                 standing: found.standing,
                 because: found.because,
+                unclaimed: facts.unclaimed && facts.operation.is_none(),
                 marked: facts.marked,
                 bare: facts.bare,
                 operation: facts.operation,

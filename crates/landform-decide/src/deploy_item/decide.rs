@@ -75,13 +75,14 @@ fn remove(seen: &Observed) -> Decision {
         return by(Rule::E10, Action::Wait { until_ms: None, on });
     }
     match seen.operation {
+        Some(Operation::Abort) if seen.is_completed() && seen.given_up => {
+            by(Rule::I4, Action::DropOperation)
+        }
         Some(Operation::Abort) => by(Rule::I4, Action::AcknowledgeAbort),
         Some(Operation::Interrupt) => by(Rule::I4, Action::Interrupt),
         Some(Operation::Reconcile | Operation::ForceReconcile) => by(Rule::E10, Action::Remove),
-        // It has failed before, and nothing was changed since: a person must act.
-        None if seen.is_completed() && seen.phase == Some(ExecutionPhase::Failed) => {
-            by(Rule::E10, Action::Nothing)
-        }
+        // It has failed in a way that another try can't change: a person must act. Anything else is tried again.
+        None if seen.is_completed() && seen.given_up => by(Rule::E10, Action::Nothing),
         None => by(Rule::E10, Action::Remove),
     }
 }
@@ -106,6 +107,10 @@ fn watch_over(seen: &Observed, deployer: &str) -> Decision {
         if completed {
             return by(Rule::I4, Action::DropOperation);
         }
+        if seen.handed_out_ms.is_some() {
+            // No deployer has begun, so none has to stop.
+            return by(Rule::I4, Action::AcknowledgeAbort);
+        }
         let since_ms = seen.abort_asked_ms.unwrap_or(seen.now_ms);
         let late = Late::Aborting {
             expected: expected(),
@@ -119,6 +124,9 @@ fn watch_over(seen: &Observed, deployer: &str) -> Decision {
         };
         let on = format!("{deployer} to pick it up");
         return within(seen, since_ms.saturating_add(PICKUP_TIMEOUT_MS), late, on);
+    }
+    if completed && seen.waits {
+        return by(Rule::E12, Action::StopWaiting);
     }
     if completed {
         return by(Rule::E12, Action::Nothing);

@@ -23,6 +23,8 @@ pub enum Action {
         /// What is waited for, for people.
         on: String,
     },
+    /// It has come to its end: its status no longer says that it waits.
+    StopWaiting,
     /// It is late: it fails, and the deployer that was expected to act is named.
     Fail(Late),
     /// Its work has stopped: it fails as aborted, and the annotation goes.

@@ -23,7 +23,11 @@ pub struct Observed {
     pub ignore: bool,
     /// Whether it goes without what it deployed (I36).
     pub without_uninstall: bool,
-    /// When it was handed out, if nobody picked it up since.
+    /// Whether its status says that it waits for something.
+    pub waits: bool,
+    /// Whether its last try ended in a way that another one can't change: a person must act, or has stopped it.
+    pub given_up: bool,
+    /// When it was handed out, or marked for deletion, if no deployer picked it up since.
     pub handed_out_ms: Option<u64>,
     /// When it was told to abort.
     pub abort_asked_ms: Option<u64>,

@@ -19,6 +19,8 @@ fn succeeded() -> Observed {
         operation: None,
         ignore: false,
         without_uninstall: false,
+        waits: false,
+        given_up: false,
         handed_out_ms: None,
         abort_asked_ms: None,
         picked_up_ms: Some(NOW_MS - 1000),
@@ -279,6 +281,7 @@ fn e10_a_marked_item_is_removed_and_a_failed_removal_waits_for_a_person() {
     let failed = Observed {
         observed_generation: Some(3),
         phase: Some(ExecutionPhase::Failed),
+        given_up: true,
         ..marked.clone()
     };
     check("failed", &failed, Rule::E10, &Action::Nothing);
@@ -324,4 +327,57 @@ fn i36_a_marked_item_goes_without_what_it_deployed_if_it_says_so() {
         Rule::E12,
         &Action::Keep,
     );
+}
+
+#[test]
+fn i35b_a_removal_that_failed_is_tried_again_unless_that_can_not_help() {
+    let failed = |given_up| Observed {
+        phase: Some(ExecutionPhase::Failed),
+        marked: true,
+        given_up,
+        ..succeeded()
+    };
+    check("it may help", &failed(false), Rule::E10, &Action::Remove);
+    check("it can't", &failed(true), Rule::E10, &Action::Nothing);
+    let asked = Observed {
+        operation: Some(Operation::Reconcile),
+        ..failed(true)
+    };
+    check("it is asked for", &asked, Rule::E10, &Action::Remove);
+    let aborted = |given_up| Observed {
+        operation: Some(Operation::Abort),
+        ..failed(given_up)
+    };
+    let stops = Action::AcknowledgeAbort;
+    check("no further try", &aborted(false), Rule::I4, &stops);
+    let nothing = Action::DropOperation;
+    check("there is none", &aborted(true), Rule::I4, &nothing);
+}
+
+#[test]
+fn i4_an_item_that_no_deployer_has_begun_is_aborted_at_once() {
+    let asked = Observed {
+        operation: Some(Operation::Abort),
+        abort_asked_ms: Some(NOW_MS),
+        phase: Some(ExecutionPhase::Progressing),
+        ..elsewhere()
+    };
+    assert!(matches!(decide(&asked).action, Action::Wait { .. }));
+    let handed_out = Observed {
+        handed_out_ms: Some(NOW_MS),
+        ..asked
+    };
+    let stopped = Action::AcknowledgeAbort;
+    check("not begun", &handed_out, Rule::I4, &stopped);
+}
+
+#[test]
+fn e12_an_item_that_has_ended_elsewhere_waits_for_nothing() {
+    let ended = |waits| Observed {
+        phase: Some(ExecutionPhase::Failed),
+        waits,
+        ..elsewhere()
+    };
+    check("says so", &ended(true), Rule::E12, &Action::StopWaiting);
+    check("does not", &ended(false), Rule::E12, &Action::Nothing);
 }

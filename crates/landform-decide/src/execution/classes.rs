@@ -62,6 +62,8 @@ fn first_class(seen: &Observed, item: &Item, how: Effort) -> Option<Class> {
     }
     Some(match item.phase.filter(|_| item.status_up_to_date()) {
         Some(ExecutionPhase::Succeeded) if !item.marked => Class::Succeeded,
+        // Its removal is tried again (I35b).
+        Some(ExecutionPhase::Failed) if again => Class::InWork,
         Some(ExecutionPhase::Failed) => Class::Failed,
         None
         | Some(

@@ -66,7 +66,10 @@ fn reconcile(seen: &Observed, how: Effort) -> Decision {
     if !removable.is_empty() {
         actions.push(Action::Delete(removable));
     }
-    if let Some(failed) = failed_removal(&orphans) {
+    let asked_again = removals_to_try_again(seen, how);
+    if !asked_again.is_empty() {
+        actions.push(Action::Ask(Operation::Reconcile, asked_again));
+    } else if let Some(failed) = failed_removal(&orphans) {
         return Decision {
             actions,
             phase: Some(ExecutionPhase::Failed),
@@ -93,8 +96,17 @@ fn reconcile(seen: &Observed, how: Effort) -> Decision {
         .items
         .iter()
         .filter(|item| in_work.contains(&item.name));
-    let in_work = in_work.map(|item| waiting(Rule::E7, item, "it is in work"));
-    if let Some(name) = of(Class::Failed).next() {
+    // Those that are begun by this decision are at work before they say so.
+    let failed = of(Class::Failed).next();
+    let begins = failed.is_none() && of(Class::Ready).next().is_some();
+    let in_work = in_work.map(|item| {
+        if begins {
+            waiting(Rule::E7, item, "it is in work")
+        } else {
+            in_work_of(Rule::E7, item)
+        }
+    });
+    if let Some(name) = failed {
         // No more items are begun. It has failed when those have ended that were begun before: a phase that is final
         // is not left again without a reason.
         let waiting_on: Vec<_> = in_work.collect();
@@ -126,6 +138,16 @@ fn reconcile(seen: &Observed, how: Effort) -> Decision {
         phase: Some(ExecutionPhase::Progressing),
         waiting_on: orphaned.chain(in_work).collect(),
         ..by(Rule::E8)
+    }
+}
+
+/// I16b, I35b: removals that have failed are tried again when that is asked for: of items that are no longer wanted, and
+/// of those that others have deleted.
+fn removals_to_try_again(seen: &Observed, how: Effort) -> Vec<String> {
+    let failed = seen.items.iter().filter(|item| removal_failed(item));
+    match how {
+        Effort::Changed => Vec::new(),
+        Effort::Failed | Effort::All => failed.map(|item| item.object.clone()).collect(),
     }
 }
 
@@ -172,9 +194,7 @@ fn recheck(seen: &Observed) -> Decision {
         }
         ExecutionPhase::Init | ExecutionPhase::Progressing | ExecutionPhase::Deleting => {
             let in_work = seen.items.iter().filter(|item| !item.is_completed());
-            decision.waiting_on = in_work
-                .map(|item| waiting(Rule::E9, item, "it is in work"))
-                .collect();
+            decision.waiting_on = in_work.map(|item| in_work_of(Rule::E9, item)).collect();
         }
     }
     decision
@@ -220,7 +240,8 @@ fn delete(seen: &Observed) -> Decision {
     if let Some(operation) = seen.operation {
         // A removal that failed is tried again, and one that goes on can be stopped.
         let concerned = all.iter().filter(|item| match operation {
-            Operation::Abort | Operation::Interrupt => item.marked && !item.is_completed(),
+            // One that has failed may be at its next try.
+            Operation::Abort | Operation::Interrupt => item.marked,
             Operation::Reconcile | Operation::ForceReconcile => removal_failed(item),
         });
         let concerned: Vec<_> = concerned.map(|item| item.object.clone()).collect();
@@ -356,12 +377,24 @@ fn removal_problem(item: &Item) -> Problem {
 
 fn item_problem(seen: &Observed, name: &str) -> Problem {
     let item = seen.items.iter().find(|item| item.name == name);
+    if let Some(item) = item.filter(|item| removal_failed(item)) {
+        return removal_problem(item);
+    }
     let why = item.and_then(|item| item.error.as_deref());
     let why = why.unwrap_or("its status doesn't say why");
     Problem {
         reason: "DeployItemFailed",
         message: format!("the deploy item {name} has failed: {why}"),
         code: None,
+    }
+}
+
+/// One that no deployer has begun holds back neither an update nor a deletion: the rule says so to those above.
+fn in_work_of(rule: Rule, item: &Item) -> WaitingOn {
+    if item.unclaimed {
+        waiting(Rule::E12, item, "no deployer has picked it up")
+    } else {
+        waiting(rule, item, "it is in work")
     }
 }
 

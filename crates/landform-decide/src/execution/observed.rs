@@ -63,6 +63,8 @@ pub struct Item {
     pub bare: bool,
     /// Whether it was handed out and not picked up yet.
     pub handed_out: bool,
+    /// Whether it was handed out to a deployer elsewhere, and none has come for it yet.
+    pub unclaimed: bool,
     /// Whether somebody asks something of it.
     pub operation: Option<Operation>,
     /// What the execution's status keeps of its last update.

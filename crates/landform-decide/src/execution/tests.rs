@@ -41,6 +41,7 @@ fn item(name: &str, depends_on: &[&str]) -> Item {
         phase: Some(ExecutionPhase::Succeeded),
         marked: false,
         handed_out: false,
+        unclaimed: false,
         bare: false,
         operation: None,
         stored: Some(Stored {
@@ -600,4 +601,72 @@ fn i5b_what_others_changed_of_the_exports_is_collected_again_when_all_is_well() 
         );
     }
     assert_eq!(decide(&succeeded()).actions, []);
+}
+
+/// An item whose removal has failed.
+fn stuck(name: &str) -> Item {
+    Item {
+        marked: true,
+        phase: Some(ExecutionPhase::Failed),
+        error: Some("it clings".into()),
+        ..item(name, &[])
+    }
+}
+
+#[test]
+fn i35b_removals_that_failed_are_told_and_tried_again_when_asked() {
+    let orphan = |operation| {
+        let mut seen = succeeded();
+        seen.phase = Some(ExecutionPhase::Failed);
+        seen.operation = operation;
+        seen.items.push(stuck("c"));
+        seen
+    };
+    let again = |of: &str| Action::Ask(Operation::Reconcile, names(&[of]));
+    let told = decide(&orphan(None));
+    assert_eq!(told.phase, Some(ExecutionPhase::Failed));
+    assert!(told.problem.unwrap().message.contains("it clings"));
+    assert_eq!(told.actions, []);
+    for operation in [Operation::Reconcile, Operation::ForceReconcile] {
+        let decision = decide(&orphan(Some(operation)));
+        assert!(decision.actions.contains(&again("x-c")), "{operation:?}");
+        assert_eq!(decision.phase, Some(ExecutionPhase::Progressing));
+        assert_eq!(decision.afterwards, [Action::DropOperation]);
+        // One that is wanted, and that others deleted.
+        let mut wanted = orphan(Some(operation));
+        wanted.items = vec![stuck("a"), item("b", &["a"])];
+        let decision = decide(&wanted);
+        assert!(decision.actions.contains(&again("x-a")), "{operation:?}");
+        assert_eq!(decision.phase, Some(ExecutionPhase::Progressing));
+        wanted.operation = None;
+        wanted.phase = Some(ExecutionPhase::Progressing);
+        let decision = decide(&wanted);
+        assert_eq!(decision.phase, Some(ExecutionPhase::Failed));
+        assert_eq!(decision.problem.unwrap().reason, "DeletionFailed");
+    }
+}
+
+#[test]
+fn e12_items_that_no_deployer_has_begun_are_told_apart() {
+    let waiting = |first: bool, second: bool| {
+        let seen = at_work(|seen| {
+            for (item, unclaimed) in seen.items.iter_mut().zip([first, second]) {
+                item.phase = Some(ExecutionPhase::Progressing);
+                item.unclaimed = unclaimed;
+            }
+        });
+        let decision = decide(&seen);
+        let rules = decision.waiting_on.into_iter();
+        rules.map(|waiting| waiting.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting(true, false), ["E12", "E7"]);
+    assert_eq!(waiting(true, true), ["E12", "E12"]);
+    let begins = at_work(|seen| {
+        seen.items[1].phase = Some(ExecutionPhase::Progressing);
+        seen.items[1].unclaimed = true;
+        seen.wanted.push(wanted("c", &[]));
+    });
+    let decision = decide(&begins);
+    assert_eq!(decision.actions, [Action::Update(names(&["c"]))]);
+    assert_eq!(decision.waiting_on[0].rule, "E7", "c is begun");
 }

@@ -70,7 +70,7 @@ fn nested(seen: &Observed) -> Decision {
 fn standard(seen: &Observed) -> Decision {
     let combined = seen.combined();
     let interrupted = seen.update_begun && seen.update_required();
-    if combined.is_some_and(Standing::is_at_work) && !interrupted {
+    if seen.is_held_by_work() && !interrupted {
         return wait_for_nested(seen, Rule::I11);
     }
     if seen.update_required() {
@@ -79,15 +79,18 @@ fn standard(seen: &Observed) -> Decision {
     match combined.unwrap_or(Standing::Succeeded) {
         Standing::Succeeded => succeed(Rule::I17),
         Standing::Waiting => wait_outside(seen),
-        Standing::Failed | Standing::Aborted | Standing::Init | Standing::AtWork => {
-            ended(seen, Rule::I16)
-        }
+        Standing::Failed | Standing::Aborted => ended(seen, Rule::I16),
+        // No deployer has come yet.
+        Standing::Init | Standing::AtWork => wait_for_nested(seen, Rule::I11),
     }
 }
 
 /// I4, I16b: the standard flow, and what failed below runs again. The annotation goes when that has been asked for, so
 /// that no crash loses it.
 fn reconcile(seen: &Observed) -> Decision {
+    if let Some(decision) = remove_again(seen) {
+        return decision;
+    }
     let mut decision = standard(seen);
     if decision.again {
         // An update may correct what is below: that is looked at afterwards.
@@ -112,8 +115,30 @@ fn reconcile(seen: &Observed) -> Decision {
             ..by(Rule::I16b)
         };
     }
-    decision.actions.insert(0, Action::DropOperation);
+    // Not before the phase is written: without both, it would look as if nothing were to be done (I10b).
+    decision.afterwards.insert(0, Action::DropOperation);
     decision
+}
+
+/// I35b: removals below that have failed are tried again; an update may be held up by them, and follows.
+fn remove_again(seen: &Observed) -> Option<Decision> {
+    let failed = || seen.children.iter().filter(|child| child.removal_failed());
+    let unasked: Vec<_> = failed()
+        .filter(|child| child.operation.is_none())
+        .map(|child| (child.kind, child.name.clone()))
+        .collect();
+    if unasked.is_empty() {
+        return None;
+    }
+    Some(Decision {
+        actions: vec![Action::Ask(Operation::Reconcile, unasked)],
+        phase: Some(InstallationPhase::Progressing),
+        waiting_on: failed()
+            .map(|child| on_child(Rule::I35b, child, "its removal is tried again"))
+            .collect(),
+        afterwards: vec![Action::DropOperation],
+        ..by(Rule::I35b)
+    })
 }
 
 /// I13–I15.
@@ -198,11 +223,20 @@ fn force(seen: &Observed) -> Decision {
             ..by(Rule::I20)
         };
     }
+    if seen.operation.is_some()
+        && let Some(mut decision) = remove_again(seen)
+    {
+        // The force goes on when they are gone.
+        decision.actions.push(Action::BeginForce);
+        return decision;
+    }
     if !seen.force_begun {
         // Noted first: after a crash without the annotation somebody must know that dependencies don't
         // matter.
         return Decision {
             actions: vec![Action::BeginForce],
+            // Before the annotation goes: without both, it would look as if nothing were to be done (I10b).
+            phase: Some(InstallationPhase::Progressing),
             again: true,
             ..by(Rule::I21)
         };
@@ -315,7 +349,14 @@ fn wait_for_nested(seen: &Observed, rule: Rule) -> Decision {
     Decision {
         phase: Some(InstallationPhase::Progressing),
         waiting_on: at_work(seen)
-            .map(|child| on_child(rule, child, "it is in work"))
+            .map(|child| {
+                if child.unclaimed {
+                    let reason = "no deployer has picked up what it has handed out";
+                    on_child(Rule::E12, child, reason)
+                } else {
+                    on_child(rule, child, "it is in work")
+                }
+            })
             .collect(),
         ..by(rule)
     }

@@ -8,7 +8,6 @@ use super::decide::{
 use super::decision::{Action, Decision, Problem};
 use super::observed::{Child, Observed};
 use crate::Rule;
-use crate::combined::Standing;
 
 pub(super) fn delete(seen: &Observed) -> Decision {
     if !seen.held {
@@ -55,10 +54,13 @@ pub(super) fn delete(seen: &Observed) -> Decision {
     match seen.operation {
         Some(operation @ (Operation::Abort | Operation::Interrupt)) => {
             decision.actions.extend(ask_to_stop(seen, operation));
+            // One that has failed may be at its next try.
+            let failed = seen.children.iter().filter(|child| child.removal_failed());
+            decision.actions.extend(ask(operation, failed));
             decision.afterwards.push(Action::DropOperation);
         }
         Some(operation @ (Operation::Reconcile | Operation::ForceReconcile)) => {
-            let failed = seen.children.iter().filter(|child| removal_failed(child));
+            let failed = seen.children.iter().filter(|child| child.removal_failed());
             decision.actions.extend(ask(operation, failed));
             decision.afterwards.push(Action::DropOperation);
         }
@@ -105,7 +107,7 @@ fn by_force(seen: &Observed) -> Decision {
         actions.push(Action::BeginForce);
     }
     // The try that the force has brought has failed, too.
-    let failed = seen.children.iter().find(|child| removal_failed(child));
+    let failed = seen.children.iter().find(|child| child.removal_failed());
     let failed = failed.filter(|_| seen.force_begun);
     Decision {
         actions,
@@ -130,13 +132,14 @@ fn removal_problem(child: &Child) -> Problem {
 
 /// I33–I35.
 fn take_down(seen: &Observed) -> Decision {
-    let at_rest = !seen.combined().is_some_and(Standing::is_at_work);
+    let at_rest = !seen.is_held_by_work();
     // The others may wait for this one, so it isn't they that are waited for.
-    let failed = seen.children.iter().find(|child| removal_failed(child));
+    let failed = seen.children.iter().find(|child| child.removal_failed());
     let some_marked = seen.children.iter().any(|child| child.marked);
     let unmarked = seen.children.iter().any(|child| !child.marked);
     let half_done = some_marked && unmarked;
-    if !at_rest && !half_done && failed.is_none() {
+    // What was begun may stay as it is, so its end isn't waited for (I36).
+    if !at_rest && !half_done && failed.is_none() && !seen.bare {
         return Decision {
             phase: Some(InstallationPhase::Deleting),
             waiting_on: on_children(seen, Rule::I33),
@@ -145,7 +148,7 @@ fn take_down(seen: &Observed) -> Decision {
     }
     // While one that it depends on is at work, an update would deploy a mix of generations (I10b), and only to remove it.
     let calm = seen.dependencies.iter().all(is_ready);
-    if update_required(seen) && !some_marked && calm {
+    if update_required(seen) && !some_marked && calm && (at_rest || !seen.bare) {
         let waiting = unsatisfied_imports(seen, Rule::I34);
         if waiting.is_empty() {
             return Decision {
@@ -212,10 +215,15 @@ fn parent_holds(seen: &Observed) -> Option<WaitingOn> {
     })
 }
 
+/// I31. A nested installation that goes while its parent stays is held by those only that go, too: others have deleted it,
+/// and it is made again (I5b), or the parent has left it out, and who still imports from it says so.
 fn importers(seen: &Observed) -> Vec<WaitingOn> {
+    let parent = seen.parent.as_ref();
+    let parent_stays = parent.is_some_and(|parent| !parent.marked && parent.phase.is_some());
     let importers = seen.importers.iter();
     let importers = importers
-        .filter(|importer| !importer.never_deployed_and_going && !importer.going_in_circle);
+        .filter(|importer| !importer.never_deployed_and_going && !importer.going_in_circle)
+        .filter(|importer| importer.going || !parent_stays);
     importers
         .map(|importer| WaitingOn {
             rule: Rule::I31.to_string(),
@@ -223,10 +231,6 @@ fn importers(seen: &Observed) -> Vec<WaitingOn> {
             reason: "it imports what this one exports".into(),
         })
         .collect()
-}
-
-fn removal_failed(child: &Child) -> bool {
-    child.marked && child.standing == Standing::Failed
 }
 
 fn on_children(seen: &Observed, rule: Rule) -> Vec<WaitingOn> {

@@ -23,6 +23,8 @@ mod tests;
 mod tests_of_deletion;
 #[cfg(test)]
 mod tests_of_times;
+#[cfg(test)]
+mod tests_of_ways_out;
 
 pub use automatic::{Automatic, Done, Repeat};
 pub use decide::decide;

@@ -91,6 +91,8 @@ pub struct Child {
     pub standing: Standing,
     /// What keeps it from going on, if it waits for something.
     pub because: Option<String>,
+    /// Whether all that it waits for is a deployer that has not come yet: nothing has begun.
+    pub unclaimed: bool,
     /// Whether it is marked for deletion.
     pub marked: bool,
     /// Whether it knows that what it deployed is to stay (I36).
@@ -151,6 +153,8 @@ pub struct Dependency {
 pub struct Importer {
     /// Its name.
     pub name: String,
+    /// Whether it goes.
+    pub going: bool,
     /// Whether it goes and has never deployed anything: it needs nothing any more.
     pub never_deployed_and_going: bool,
     /// Whether it goes, and this one imports from it in turn: none of them can be first.
@@ -168,6 +172,14 @@ impl Observed {
     #[must_use]
     pub fn combined(&self) -> Option<Standing> {
         combined(self.children.iter().map(|child| child.standing))
+    }
+
+    /// Whether an update or a deletion has to wait for nested objects that are at work (I11, I33). What no deployer has
+    /// begun can be changed and deleted.
+    #[must_use]
+    pub fn is_held_by_work(&self) -> bool {
+        let mut children = self.children.iter();
+        children.any(|child| child.standing.is_at_work() && !child.unclaimed)
     }
 
     /// Whether an import is another one than at the last update.
@@ -192,5 +204,10 @@ impl Child {
     pub(super) fn has_ended_badly(&self) -> bool {
         let ended = matches!(self.standing, Standing::Failed | Standing::Aborted);
         ended && self.because.is_none()
+    }
+
+    /// Whether it was to go, and that has failed (I35b).
+    pub(super) fn removal_failed(&self) -> bool {
+        self.marked && self.standing == Standing::Failed
     }
 }

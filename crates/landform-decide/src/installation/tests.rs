@@ -65,6 +65,7 @@ pub(super) fn child(name: &str, phase: InstallationPhase) -> Child {
         phase: Some(phase),
         standing: Standing::of(Some(phase), true),
         because: None,
+        unclaimed: false,
         marked: false,
         bare: false,
         operation: None,
@@ -79,7 +80,7 @@ pub(super) fn with(change: impl FnOnce(&mut Observed)) -> Observed {
 }
 
 /// It was changed, and everything that it needs is there.
-fn changed(change: impl FnOnce(&mut Observed)) -> Observed {
+pub(super) fn changed(change: impl FnOnce(&mut Observed)) -> Observed {
     with(|seen| {
         seen.generation = 4;
         change(seen);
@@ -146,16 +147,14 @@ fn i2_the_finalizer_comes_first_and_is_not_added_to_what_goes() {
 #[test]
 fn i4_what_each_operation_leads_to() {
     let asked = |operation| with(|seen| seen.operation = Some(operation));
-    let actions = [Action::DropOperation, Action::Export];
-    check(
-        "reconcile",
-        &asked(Operation::Reconcile),
-        Rule::I17,
-        &actions,
-        Some(Succeeded),
-    );
+    let reconcile = asked(Operation::Reconcile);
+    let export = [Action::Export];
+    check("reconcile", &reconcile, Rule::I17, &export, Some(Succeeded));
+    let dropped = &decide(&reconcile).afterwards[0];
+    assert_eq!(*dropped, Action::DropOperation);
     let forced = asked(Operation::ForceReconcile);
-    check("force", &forced, Rule::I21, &[Action::BeginForce], None);
+    let begun = [Action::BeginForce];
+    check("force", &forced, Rule::I21, &begun, Some(Progressing));
     check(
         "abort",
         &asked(Operation::Abort),
@@ -498,7 +497,8 @@ fn i20_force_needs_imports_but_no_dependencies() {
 #[test]
 fn i21_force_updates_then_drops_the_annotation_then_sets_the_phase() {
     let first = with(|seen| seen.operation = Some(Operation::ForceReconcile));
-    check("noted", &first, Rule::I21, &[Action::BeginForce], None);
+    let noted = [Action::BeginForce];
+    check("noted", &first, Rule::I21, &noted, Some(Progressing));
     let forced = with(|seen| {
         seen.operation = Some(Operation::ForceReconcile);
         seen.force_begun = true;

@@ -34,6 +34,7 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
             seen.operation = Some(Operation::ForceReconcile);
             seen.importers = vec![Importer {
                 name: "web".into(),
+                going: false,
                 never_deployed_and_going: false,
                 going_in_circle: false,
             }];
@@ -57,6 +58,7 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
     let not = marked(|seen| {
         seen.importers = vec![Importer {
             name: "web".into(),
+            going: false,
             never_deployed_and_going: false,
             going_in_circle: false,
         }];
@@ -69,6 +71,7 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
     let needed = marked(|seen| {
         seen.importers = vec![Importer {
             name: "web".into(),
+            going: false,
             never_deployed_and_going: false,
             going_in_circle: false,
         }];
@@ -81,6 +84,7 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
     let idle = marked(|seen| {
         seen.importers = vec![Importer {
             name: "web".into(),
+            going: true,
             never_deployed_and_going: true,
             going_in_circle: false,
         }];
@@ -100,6 +104,7 @@ fn i35_a_circle_of_those_that_go_has_no_order() {
         marked(|seen| {
             seen.importers = vec![Importer {
                 name: "web".into(),
+                going: going_in_circle,
                 never_deployed_and_going: false,
                 going_in_circle,
             }];
@@ -107,6 +112,73 @@ fn i35_a_circle_of_those_that_go_has_no_order() {
     };
     assert_eq!(decide(&seen(true)).rule, Some(Rule::I35));
     assert_eq!(decide(&seen(false)).rule, Some(Rule::I31));
+}
+
+#[test]
+fn i5b_a_nested_installation_that_others_deleted_is_held_only_by_those_that_go_too() {
+    let nested = |going, parent_marked| {
+        marked(|seen| {
+            seen.parent = Some(Parent {
+                name: "all".into(),
+                phase: Some(if parent_marked { Deleting } else { Progressing }),
+                marked: parent_marked,
+            });
+            seen.importers = vec![Importer {
+                name: "web".into(),
+                going,
+                never_deployed_and_going: false,
+                going_in_circle: false,
+            }];
+        })
+    };
+    let rule = |going, parent_marked| decide(&nested(going, parent_marked)).rule;
+    assert_eq!(rule(false, false), Some(Rule::I35), "the importer stays");
+    assert_eq!(
+        rule(true, false),
+        Some(Rule::I31),
+        "the importer goes first"
+    );
+    assert_eq!(rule(false, true), Some(Rule::I31), "all go, in their order");
+    let mut orphan = nested(false, false);
+    orphan.parent.as_mut().unwrap().phase = None;
+    assert_eq!(decide(&orphan).rule, Some(Rule::I31), "the parent is gone");
+}
+
+#[test]
+fn i36_what_was_begun_is_not_waited_for_if_it_may_stay() {
+    let at_work = |bare| {
+        marked(|seen| {
+            seen.bare = bare;
+            seen.children = vec![child("a", Progressing)];
+        })
+    };
+    check(
+        "it is removed",
+        &at_work(false),
+        Rule::I33,
+        &[],
+        Some(Deleting),
+    );
+    let gone = [DELETE];
+    check("it stays", &at_work(true), Rule::I35, &gone, Some(Deleting));
+    let mut changed = at_work(true);
+    changed.observed_generation = None;
+    check(
+        "with another spec",
+        &changed,
+        Rule::I35,
+        &gone,
+        Some(Deleting),
+    );
+}
+
+#[test]
+fn i33_what_no_deployer_has_begun_is_not_waited_for() {
+    let unclaimed = marked(|seen| {
+        seen.children = vec![child("a", Progressing)];
+        seen.children[0].unclaimed = true;
+    });
+    check("deleted", &unclaimed, Rule::I35, &[DELETE], Some(Deleting));
 }
 
 #[test]
@@ -301,7 +373,8 @@ fn i35b_an_abort_stops_a_removal_that_goes_on() {
     assert_eq!(stop.actions, [Action::Ask(Operation::Abort, shop())]);
     assert_eq!(stop.afterwards, [Action::DropOperation]);
     let stopped = decide(&seen(failed));
-    assert_eq!(stopped.actions, [], "nothing goes on");
+    let next = [Action::Ask(Operation::Abort, shop())];
+    assert_eq!(stopped.actions, next, "there is no further try");
     assert_eq!(stopped.phase, Some(Failed));
 }
 

@@ -15,9 +15,9 @@ use landform_decide::deploy_item::{Action, Decision, Late};
 use landform_decide::execution::INTERRUPTED;
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
-use super::IDENTITY;
 use super::observe::{Item, WRITE_REFUSED};
 use super::work::Work;
+use super::{ABORTED, IDENTITY};
 use crate::deployer::{DeployError, Deployer, Wake};
 
 /// One run of one item.
@@ -73,6 +73,10 @@ impl Act<'_> {
                 self.work(until_ms).deploy(deployer).await
             }
             Action::Nothing => Ok(Outcome::Done),
+            Action::StopWaiting => {
+                self.write(|status| status.waiting_on.clear()).await?;
+                Ok(Outcome::Done)
+            }
             Action::Wait { until_ms, on } => self.wait(rule, until_ms, on).await,
             Action::Fail(late) => self.fail(&late).await,
             Action::DropOperation => self.drop_operation().await,
@@ -267,7 +271,7 @@ impl Act<'_> {
         self.end_care(deployer).await?;
         let error = DeployError::transient(
             "Abort",
-            "Aborted",
+            ABORTED,
             "the work was stopped because somebody asked for it; it goes on with operation reconcile",
         );
         self.end_as_stopped(&error).await
@@ -318,8 +322,17 @@ impl Act<'_> {
     async fn remove(&self, deployer: Option<&Arc<dyn Deployer>>) -> Result<Outcome, Failure> {
         let status = &self.item.object.status;
         let generation = self.item.metadata.generation;
-        let begun = status.phase == Some(ExecutionPhase::Deleting)
-            && status.observed_generation == generation;
+        // A try that nobody asked for shows what came of the last one until it is better.
+        let asked = self.item.annotation(keys::OPERATION).is_some();
+        let begun = match status.phase {
+            Some(ExecutionPhase::Deleting) => true,
+            Some(ExecutionPhase::Failed) => !asked,
+            None
+            | Some(
+                ExecutionPhase::Init | ExecutionPhase::Progressing | ExecutionPhase::Succeeded,
+            ) => false,
+        };
+        let begun = begun && status.observed_generation == generation;
         let now_ms = self.context.now_ms();
         if !begun {
             let now = write_time(now_ms);

@@ -35,6 +35,8 @@ use siblings::Siblings;
 const ITEMS_AT_ONCE: usize = 1024;
 /// How the deployers of this process introduce themselves.
 const IDENTITY: &str = "landform";
+/// The reason of the error of an item whose work was stopped on request.
+const ABORTED: &str = "Aborted";
 
 /// Reconciles deploy items of all types.
 pub struct DeployItems {
@@ -74,10 +76,14 @@ impl DeployItems {
 
     /// The deployer of an item, if it is one of this process.
     fn deployer(&self, item: &observe::Item) -> Option<&Arc<dyn Deployer>> {
-        let namespace = item.metadata.namespace.as_deref().unwrap_or_default();
-        let found = self.deployers.get(&item.object.spec.kind);
-        let found = found.or(self.others.as_ref());
-        found.filter(|deployer| deployer.serves(namespace))
+        let namespace = item.metadata.namespace.as_deref();
+        self.find(&item.object.spec.kind, namespace)
+    }
+
+    /// The deployer of a type in a namespace.
+    fn find(&self, kind: &str, namespace: Option<&str>) -> Option<&Arc<dyn Deployer>> {
+        let found = self.deployers.get(kind).or(self.others.as_ref());
+        found.filter(|deployer| deployer.serves(namespace.unwrap_or_default()))
     }
 
     /// What deployers ask for calls with; to be connected with the engine when that has started.
@@ -152,6 +158,14 @@ impl Reconciler for DeployItems {
             ANNOTATION_SERVICE_ACCOUNT,
         ] {
             annotations.get(key).hash(&mut hasher);
+        }
+        let kind = item.data["spec"]["type"].as_str().unwrap_or_default();
+        if self
+            .find(kind, item.metadata.namespace.as_deref())
+            .is_none()
+        {
+            // A deployer elsewhere tells by it what it does.
+            item.data["status"]["phase"].as_str().hash(&mut hasher);
         }
         hasher.finish()
     }

@@ -3,10 +3,12 @@
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::duration;
-use landform_api::landscaper::{DeployItem, ExecutionPhase, Operation, keys};
+use landform_api::landscaper::{DeployItem, ExecutionPhase, LastError, Operation, keys};
 use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
 use landform_engine::{Context, Failure, read_time};
 use serde::Deserialize as _;
+
+use super::ABORTED;
 
 /// The reason of an error about a write that the API refused and that may work later.
 pub(super) const WRITE_REFUSED: &str = "WriteRefused";
@@ -63,6 +65,11 @@ impl Item {
     }
 }
 
+/// Whether an error is one after which nothing is tried again by itself.
+fn is_final(error: &LastError) -> bool {
+    error.reason == ABORTED || error.codes.iter().any(|code| code.is_fatal())
+}
+
 pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<String>) -> Observed {
     let (spec, status) = (&item.object.spec, &item.object.status);
     let finalizers = item.metadata.finalizers.as_deref().unwrap_or_default();
@@ -79,6 +86,13 @@ pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<Stri
             None => format!("a deployer of type {}", spec.kind),
         }
     };
+    // A deletion hands an item out, too: its deployer has to take away what it has brought.
+    let generation = item.metadata.generation;
+    let marked = item.metadata.deletion_timestamp.as_ref();
+    let begun =
+        status.observed_generation == generation || status.phase == Some(ExecutionPhase::Deleting);
+    let marked = marked.filter(|_| !ours && !begun);
+    let to_be_removed_ms = marked.and_then(|time| u64::try_from(time.0.as_millisecond()).ok());
     // Times of an older status don't count for work that was handed out since.
     let picked_up = status.last_reconcile_time.as_deref().and_then(read_time);
     Observed {
@@ -91,7 +105,9 @@ pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<Stri
         operation: item.annotation(keys::OPERATION).and_then(Operation::parse),
         ignore: is_true(keys::IGNORE),
         without_uninstall: is_true(keys::DELETE_WITHOUT_UNINSTALL),
-        handed_out_ms: item.time(keys::RECONCILE_TIME),
+        waits: !status.waiting_on.is_empty(),
+        given_up: status.last_error.as_ref().is_some_and(is_final),
+        handed_out_ms: item.time(keys::RECONCILE_TIME).or(to_be_removed_ms),
         abort_asked_ms: item.time(keys::ABORT_TIME),
         picked_up_ms: picked_up,
         needed_by,

@@ -164,10 +164,23 @@ impl Work<'_> {
             let job = self.job(target.as_ref());
             let removed = self.in_time(deployer.remove(&job)).await;
             if let Err(error) = removed {
-                return self.given_up(error).await;
+                return self.not_removed(error).await;
             }
         }
         self.act.let_go().await
+    }
+
+    /// I35b: a removal that failed is Failed for all to see, and is tried again if another try may help.
+    async fn not_removed(&self, error: DeployError) -> Result<Outcome, Failure> {
+        if error.reason == DeployError::CANCELLED || self.act.context.is_cancelled() {
+            return Err(Failure::Cancelled);
+        }
+        self.act.end_as_failed(&error).await?;
+        if error.is_fatal() {
+            Ok(Outcome::Done)
+        } else {
+            Err(Failure::Transient(error.message))
+        }
     }
 
     /// Tries until it works, can't work, or the time is over.

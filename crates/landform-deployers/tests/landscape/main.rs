@@ -27,3 +27,4 @@ mod secrets;
 mod spiff;
 mod target_maps;
 mod tenant;
+mod ways_out;

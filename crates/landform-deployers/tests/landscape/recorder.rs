@@ -1,5 +1,6 @@
 //! A deployer that notes what it is asked to do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,6 +20,8 @@ pub(crate) struct Recorder {
     journal: Arc<Mutex<Vec<String>>>,
     removal_broken: Arc<AtomicBool>,
     removal_hangs: Arc<AtomicBool>,
+    released: Arc<AtomicBool>,
+    clinging: Arc<Mutex<BTreeSet<String>>>,
     hanging: Arc<Notify>,
 }
 
@@ -36,6 +39,21 @@ impl Recorder {
         self.removal_broken.store(broken, Ordering::SeqCst);
     }
 
+    /// Removals of this item fail from now on, in a way that may pass.
+    pub(crate) fn cling(&self, item: &str) {
+        self.clinging.lock().insert(item.to_owned());
+    }
+
+    /// They do so no longer.
+    pub(crate) fn let_loose(&self) {
+        self.clinging.lock().clear();
+    }
+
+    /// Items that would write until they are stopped end from now on.
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::SeqCst);
+    }
+
     /// Removals from now on don't end.
     pub(crate) fn hang_removal(&self) {
         self.removal_hangs.store(true, Ordering::SeqCst);
@@ -47,14 +65,18 @@ impl Recorder {
     }
 
     fn note(&self, what: &str, job: &Job<'_>) {
+        let line = format!("{what} {}", Self::name(job));
+        self.journal.lock().push(line);
+    }
+
+    fn name(job: &Job<'_>) -> String {
         let (labels, annotations) = (&job.metadata.labels, &job.metadata.annotations);
         let (labels, annotations) = (
             labels.clone().unwrap_or_default(),
             annotations.clone().unwrap_or_default(),
         );
         let name = labels::get(&labels, &annotations, keys::ITEM_NAME);
-        let name = name.unwrap_or(job.name().1);
-        self.journal.lock().push(format!("{what} {name}"));
+        name.unwrap_or(job.name().1).to_owned()
     }
 }
 
@@ -69,7 +91,7 @@ impl Deployer for Recorder {
             self.note("deploy", job);
             let held = config["hold"] == true;
             loop {
-                if !held {
+                if !held || self.released.load(Ordering::SeqCst) {
                     break;
                 }
                 job.or_cancelled(tokio::time::sleep(Duration::from_millis(1)))
@@ -88,6 +110,10 @@ impl Deployer for Recorder {
             if self.removal_broken.load(Ordering::SeqCst) {
                 let message = "the target refuses to let it go";
                 return Err(DeployError::configuration("Refused", message));
+            }
+            if self.clinging.lock().contains(&Self::name(job)) {
+                self.note("fail to remove", job);
+                return Err(DeployError::transient("Remove", "Clings", "it clings"));
             }
             if self.removal_hangs.load(Ordering::SeqCst) {
                 self.hanging.notify_one();

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
+use landform_api::landscaper::keys::DELETE_WITHOUT_UNINSTALL;
 use landform_api::writer::RIGHTS_MISSING;
 use landform_engine::hooks::FINALIZER_PREFIX;
 
@@ -169,6 +170,13 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
         Sort::Waits if cause.message.contains(NO_DEPLOYER) && object["kind"] == "DeployItem" => {
             about_deployer(object, "it goes on by itself then")
         }
+        Sort::Configuration | Sort::Timeout | Sort::Failed | Sort::Aborted if is_going(object) => {
+            about_removal(object, "then")
+        }
+        Sort::Retried { again: Some(again) } if is_going(object) => about_removal(
+            object,
+            &format!("Landform tries again at {again}, or at once when you"),
+        ),
         Sort::Configuration if handle.object == ObjectRef::of(object) => person(format!(
             "fix {place}, or what it imports; Landform goes on by itself when that changes"
         )),
@@ -247,10 +255,7 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
                     Rank::Outside,
                     format!("{hook} was called at {since} and has not answered: see what it does"),
                 ),
-                None => landform(
-                    Rank::InWork,
-                    format!("wait: Landform works on it since {since}"),
-                ),
+                None => landform(Rank::InWork, about_work(object, since)),
             }
         }
         Sort::Stuck if let Some(hook) = hook => landform(
@@ -282,6 +287,36 @@ pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option
             handle.object
         )),
     }
+}
+
+/// How long an object is worked on, and how that can be ended.
+fn about_work(object: &Value, since: &str) -> String {
+    let wait = format!("wait: Landform works on it since {since}");
+    if object["kind"] != "DeployItem" {
+        return wait;
+    }
+    let until = deadline(object).map(|until| format!(", until {until} at the latest"));
+    format!(
+        "{wait}{}; to stop it, run: landform abort {}",
+        until.unwrap_or_default(),
+        argument(&ObjectRef::of(object))
+    )
+}
+
+/// Whether an object is a deploy item that is being removed.
+fn is_going(object: &Value) -> bool {
+    object["kind"] == "DeployItem" && deleting(object)
+}
+
+/// What to do about an item that could not be removed (I35b).
+fn about_removal(object: &Value, when: &str) -> Advice {
+    let own = ObjectRef::of(object);
+    person(format!(
+        "remove the cause that the error names; {when} run: landform retry {}; or leave what it has deployed: kubectl annotate deployitem {}{} {DELETE_WITHOUT_UNINSTALL}=true",
+        argument(&own),
+        own.name,
+        namespace_option(object)
+    ))
 }
 
 /// What to do about a hook that has not let go of a marked object. `hook` is the one that reconciles the kind now.
@@ -411,7 +446,7 @@ pub(super) fn about_hidden(name: &ObjectRef) -> (Cause, Advice) {
 /// What to do about an item that no deployer of this server is for.
 fn about_deployer(object: &Value, then: &str) -> Advice {
     person(format!(
-        "this server doesn't deploy items of type {} in the namespace {}: an administrator can change that with its option --deployer, or start another deployer of that type; {then}",
+        "this server doesn't deploy items of type {} in the namespace {}: an administrator can change that with its option --deployer, or start another deployer of that type; or correct the type in the blueprint; {then}",
         object["spec"]["type"].as_str().unwrap_or_default(),
         object["metadata"]["namespace"].as_str().unwrap_or_default()
     ))

@@ -254,6 +254,9 @@ impl<'a> Act<'a> {
             let only_changes = template.update_on_change_only == Some(true);
             if !(unchanged && succeeded && only_changes) {
                 annotations.insert(keys::RECONCILE_TIME.to_owned(), now);
+                // What was asked of the item as it was before is not asked of what it is now.
+                annotations.remove(keys::OPERATION);
+                annotations.remove(keys::ABORT_TIME);
             }
             return objects.write("DeployItem", found, &wanted).await;
         }

@@ -3,7 +3,9 @@
 use kube::core::ObjectMeta;
 use landform_api::landscaper::installation::InstallationStatus;
 use landform_api::landscaper::report::{CONDITION_OPERATION, ObjectName, note_operation};
-use landform_api::landscaper::{ConditionStatus, InstallationPhase, Operation, keys};
+use landform_api::landscaper::{
+    ConditionStatus, InstallationPhase, LastError, Operation, WaitingOn, keys,
+};
 use landform_decide::Rule;
 use landform_decide::installation::{Action, ChildKind, Decision, Problem};
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
@@ -21,6 +23,11 @@ const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
 const AUTOMATIC: &str = "the next automatic reconcile";
 /// A dependency whose imports have changed is looked at again after this time.
 const OUTDATED_LOOK_MS: u64 = 2_000;
+
+/// The reason of the error of one whose nested objects can't go.
+pub(super) const DELETION_FAILED: &str = "DeletionFailed";
+/// The reason of the error of one that can't go because others import from it.
+const SIBLING_IMPORTS: &str = "SiblingImports";
 
 /// One run of one installation.
 pub(super) struct Act<'a> {
@@ -45,8 +52,10 @@ pub(super) enum Stop {
     Failure(Failure),
     /// A person must know.
     Trouble(Trouble),
-    /// Something must go first; its end brings the next run.
-    Wait(String),
+    /// This object must go first; its end brings the next run.
+    Wait(ObjectName),
+    /// Something must go first and can't; its end brings the next run.
+    Blocked(Trouble),
 }
 
 impl From<Failure> for Stop {
@@ -110,13 +119,7 @@ impl<'a> Act<'a> {
         for action in &decision.actions {
             match self.act(world, action).await {
                 Ok(()) => {}
-                Err(Stop::Failure(failure)) => return self.fail(world, failure).await,
-                Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
-                Err(Stop::Wait(on)) => {
-                    self.status.phase = Some(InstallationPhase::Progressing);
-                    self.context.write_status(&self.status).await?;
-                    return Ok(End::Stopped(Outcome::Wait(on)));
-                }
+                Err(stop) => return self.stop_by(world, stop).await,
             }
         }
         self.tell(world, &decision);
@@ -126,8 +129,7 @@ impl<'a> Act<'a> {
             match self.act(world, action).await {
                 Ok(()) => {}
                 Err(Stop::Failure(failure)) => return Err(failure),
-                Err(Stop::Trouble(trouble)) => return self.stop(world, &trouble).await,
-                Err(Stop::Wait(on)) => return Ok(End::Stopped(Outcome::Wait(on))),
+                Err(stop) => return self.stop_by(world, stop).await,
             }
         }
         Ok(End::Settled(match waiting {
@@ -165,6 +167,36 @@ impl<'a> Act<'a> {
         });
         self.status.waiting_on = waiting_on;
         first
+    }
+
+    async fn stop_by(&mut self, world: &World, stop: Stop) -> Result<End, Failure> {
+        match stop {
+            Stop::Failure(failure) => self.fail(world, failure).await,
+            Stop::Trouble(trouble) => self.stop(world, &trouble).await,
+            Stop::Wait(object) => {
+                self.status.phase = Some(InstallationPhase::Progressing);
+                let waiting = WaitingOn {
+                    rule: Rule::I5b.to_string(),
+                    object: Some(ObjectName {
+                        namespace: world.objects.namespace().to_owned(),
+                        ..object.clone()
+                    }),
+                    reason: "it is being deleted and must be gone first".into(),
+                };
+                let on = format!("{} {}: {}", object.kind, object.name, waiting.reason);
+                self.status.waiting_on = vec![waiting];
+                self.context.write_status(&self.status).await?;
+                Ok(End::Stopped(Outcome::Wait(on)))
+            }
+            Stop::Blocked(trouble) => {
+                let on = trouble.message.clone();
+                self.note(&trouble);
+                self.end_as(world, InstallationPhase::Failed);
+                self.status.waiting_on.clear();
+                self.context.write_status(&self.status).await?;
+                Ok(End::Stopped(Outcome::Wait(on)))
+            }
+        }
     }
 
     /// Something is wrong that was found while acting. What is fatal fails the installation at once;
@@ -260,13 +292,21 @@ impl<'a> Act<'a> {
             None if decision.rule == Some(Rule::I15) || decision.rule == Some(Rule::I21) => {
                 self.status.last_error = None;
             }
-            None => {}
+            None => self.forget_importers(),
         }
         let all_is_written = decision.problem.is_none() && decision.afterwards.is_empty();
         if all_is_written && forget_refusal(&mut self.status.last_error) {
             // That was why it had ended.
             self.status.ended_generation = None;
             self.status.ended_imports.clear();
+        }
+    }
+
+    /// Those that imported from it hold its deletion no longer.
+    fn forget_importers(&mut self) {
+        let held = |error: &LastError| error.reason == SIBLING_IMPORTS;
+        if self.status.last_error.as_ref().is_some_and(held) {
+            self.status.last_error = None;
         }
     }
 

@@ -11,6 +11,7 @@ use landform_api::landscaper::{InstallationPhase, LastError, Operation, keys};
 use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
+use super::act::DELETION_FAILED;
 use super::automatic;
 use super::imports::{self, Resolved};
 use super::moment;
@@ -88,7 +89,9 @@ impl World {
         };
         let error = status.last_error.as_ref();
         // Others can end these without a change of this one.
-        let ends = |error: &LastError| ["DuplicateExport", WRITE_REFUSED].contains(&&*error.reason);
+        let ends = |error: &LastError| {
+            ["DuplicateExport", WRITE_REFUSED, DELETION_FAILED].contains(&&*error.reason)
+        };
         let by_others = error.is_some_and(ends) || spec.blueprint.path.is_some();
         let failed = status.phase == Some(InstallationPhase::Failed)
             && status.ended_generation == metadata.generation
@@ -375,6 +378,7 @@ impl Around<'_> {
                 let circle = going && self.index.depends(self.namespace, self.own, &name);
                 Importer {
                     name,
+                    going,
                     never_deployed_and_going: going && !deployed,
                     going_in_circle: circle,
                 }

@@ -23,13 +23,13 @@ use landform_engine::{Context, Failure, write_time};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::act::Stop;
+use super::act::{DELETION_FAILED, Stop};
 use super::observe::World;
 use super::passed_on::passed_on;
 use super::warnings;
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
-use crate::landscape::facts::Facts;
+use crate::landscape::facts::{Facts, operation_of};
 use crate::landscape::objects::{
     is_misplaced, is_owned_by, labelled, owner, owning_installation, set_label,
 };
@@ -278,10 +278,7 @@ impl Update<'_> {
         spec: Value,
     ) -> Result<(), Stop> {
         if found.metadata.deletion_timestamp.is_some() {
-            let name = found.name_any();
-            return Err(Stop::Wait(format!(
-                "the {kind} {name} is being deleted and must be gone first"
-            )));
+            return Err(must_be_gone(kind, found));
         }
         let mut wanted = found.clone();
         wanted.data["spec"] = spec;
@@ -305,6 +302,10 @@ impl Update<'_> {
                 keys::ENCOMPASSED_BY,
                 self.world.name(),
             );
+            rename::ask_to_run(&mut wanted);
+        }
+        if is_aborted(found) {
+            // What was aborted belonged to what this one was before.
             rename::ask_to_run(&mut wanted);
         }
         if self.force {
@@ -417,6 +418,36 @@ impl Update<'_> {
         }
         Ok(object)
     }
+}
+
+/// A nested object that is being deleted is made again when it is gone (I5b). One that can't go needs a person (I35b).
+fn must_be_gone(kind: &str, found: &DynamicObject) -> Stop {
+    let name = found.name_any();
+    let status = &found.data["status"];
+    let error = status["lastError"]["message"].as_str();
+    match error.filter(|_| status["phase"] == "Failed") {
+        Some(error) => Stop::Blocked(Trouble {
+            operation: "Update".into(),
+            reason: DELETION_FAILED.into(),
+            message: format!(
+                "the {kind} {name} is being deleted and must be gone first, which has failed: {error}"
+            ),
+            codes: Vec::new(),
+        }),
+        None => Stop::Wait(ObjectName {
+            kind: kind.to_owned(),
+            name,
+            ..ObjectName::default()
+        }),
+    }
+}
+
+/// Whether a nested installation or execution was aborted, and is not asked for anything.
+fn is_aborted(found: &DynamicObject) -> bool {
+    let status = &found.data["status"];
+    // An execution has no phase of its own for it.
+    let failed = status["phase"] == "Failed" && status["lastError"]["reason"] == "Aborted";
+    (failed || status["phase"] == "Aborted") && operation_of(found).is_none()
 }
 
 /// Which of the blueprint's an installation is: as it was recorded, or else as it says itself, which others may have edited.

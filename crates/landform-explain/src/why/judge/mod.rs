@@ -209,7 +209,8 @@ pub(in crate::why) fn needs_engine(object: &Value) -> bool {
     let waits = object["status"]["waitingOn"].as_array();
     let named = |waiting: &Value| !waiting["object"].is_null();
     let follows = waits.is_some_and(|waits| waits.iter().any(named));
-    !follows && phase(object).as_deref() != Some("Failed")
+    // A removal that failed may be tried again by itself.
+    !follows && (deleting(object) || phase(object).as_deref() != Some("Failed"))
 }
 
 pub(in crate::why) fn deleting(object: &Value) -> bool {
@@ -354,6 +355,10 @@ fn untold(facts: &Facts<'_>) -> Cause {
     if let Some(cause) = by_conditions(facts.object) {
         return cause;
     }
+    if phase(facts.object).as_deref() == Some("Failed") {
+        let message = "it has failed, and its status doesn't say why";
+        return cause(Sort::Failed, "Failed", message);
+    }
     let idle = facts.engine.filter(|engine| engine["state"] == "Idle");
     let Some(engine) = idle else {
         let message = "it has not been looked at since it changed";
@@ -417,7 +422,7 @@ fn by_error(error: &Trouble, facts: &Facts<'_>, judged: &mut Judged) {
 
 /// Whether an object with an error runs again by itself.
 fn is_retried(facts: &Facts<'_>) -> bool {
-    if must_have_phase(facts.object) {
+    if must_have_phase(facts.object) && !deleting(facts.object) {
         return false;
     }
     // Without an engine to ask it is the likelier case.

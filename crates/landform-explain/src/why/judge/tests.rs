@@ -390,3 +390,28 @@ fn i4_an_operation_that_there_is_not_is_told_with_those_that_there_are() {
         assert!(found.causes[0].message.contains("reconcil"), "{kind}");
     }
 }
+
+#[test]
+fn i35b_a_removal_that_failed_says_whether_it_is_tried_again() {
+    let error = json!({"reason": "Clings", "message": "it clings"});
+    let mut item = object(
+        LANDSCAPER,
+        "DeployItem",
+        json!({"phase": "Failed", "lastError": error}),
+    );
+    assert_eq!(told(&judged(&item, None, None)), ["Failed: it clings"]);
+    item["metadata"]["deletionTimestamp"] = json!("2026-11-16T10:00:00Z");
+    assert!(needs_engine(&item));
+    let again = json!({"state": "Backoff", "nextRun": "soon"});
+    let retried = told(&judged(&item, Some(again), None));
+    assert_eq!(retried, ["Retried { again: Some(\"soon\") }: it clings"]);
+    let given_up = told(&judged(&item, Some(json!({"state": "Idle"})), None));
+    assert_eq!(given_up, ["Failed: it clings"]);
+}
+
+#[test]
+fn e12_one_that_failed_without_an_error_is_not_waited_for() {
+    let item = object(LANDSCAPER, "DeployItem", json!({"phase": "Failed"}));
+    let expected = ["Failed: it has failed, and its status doesn't say why"];
+    assert_eq!(told(&judged(&item, None, None)), expected);
+}
