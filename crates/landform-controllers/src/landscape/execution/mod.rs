@@ -61,6 +61,10 @@ impl Reconciler for Executions {
         Order::Related
     }
 
+    fn takes_turns(&self) -> bool {
+        true
+    }
+
     fn related(&self) -> Vec<Related> {
         let items = Related::new(landscaper::kind("DeployItem"), |item| {
             let execution = labelled(item, keys::MANAGED_BY).into_iter();
