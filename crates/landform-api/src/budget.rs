@@ -3,24 +3,46 @@
 //!
 //! Every path into the store measures what it is about to keep with the same [`Budget`]. What is reported about a
 //! value is limited too: the first hundred problems, each with at most 200 bytes of what the sender wrote.
+//!
+//! What a value costs in memory is counted in cells of about 32 to 80 bytes. A map takes a whole node of a tree, however
+//! little is in it, so that a megabyte of small maps takes eighty times as much when it is decoded.
+
+mod decode;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
+pub use decode::decode;
+
 /// A report lists at most this many problems.
 pub const PROBLEMS_LISTED_MAX: usize = 100;
 /// A report shows at most this much of a text that the sender wrote.
 pub const SHOWN_BYTES_MAX: usize = 200;
+
+/// A map counts as many cells, beside those of what is in it.
+pub const MAP_CELLS: usize = 8;
+/// So does a list.
+pub const LIST_CELLS: usize = 4;
+
+/// How many cells a value takes, without those of its entries.
+#[must_use]
+pub fn own_cells(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+        Value::Array(_) => LIST_CELLS,
+        Value::Object(_) => MAP_CELLS,
+    }
+}
 
 /// The largest value that is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// How many maps and lists may stand inside each other.
     pub depth: usize,
-    /// How many values (scalars, maps, lists) there may be.
-    pub nodes: usize,
+    /// How many cells there may be: 8 for a map, 4 for a list, 1 for any other value.
+    pub cells: usize,
     /// How many bytes the value may have as text.
     pub bytes: usize,
 }
@@ -29,13 +51,19 @@ impl Budget {
     /// Of an object, and of whatever becomes part of one.
     pub const OBJECT: Self = Self {
         depth: 100,
-        nodes: 500_000,
+        cells: 500_000,
         bytes: 3 * 1024 * 1024,
     };
-    /// Of a file with many objects in it.
+    /// Of all values that a run works with, and of what it makes of them.
+    pub const RUN: Self = Self {
+        depth: 100,
+        cells: 1_000_000,
+        bytes: 64 * 1024 * 1024,
+    };
+    /// Of a file with many objects in it, which the operator of the server chose.
     pub const FILE: Self = Self {
         depth: 100,
-        nodes: 1_000_000,
+        cells: 4_000_000,
         bytes: 64 * 1024 * 1024,
     };
 
@@ -49,7 +77,7 @@ impl Budget {
         let mut next = Some(value);
         loop {
             while let Some(value) = next.take() {
-                size.nodes += 1;
+                size.cells += own_cells(value);
                 size.bytes += own_bytes(value);
                 self.holds(&size)?;
                 if let Some(entries) = Entries::of(value) {
@@ -71,8 +99,8 @@ impl Budget {
         if size.depth > self.depth {
             return Err(Exceeded::Depth(self.depth));
         }
-        if size.nodes > self.nodes {
-            return Err(Exceeded::Nodes(self.nodes));
+        if size.cells > self.cells {
+            return Err(Exceeded::Cells(self.cells));
         }
         if size.bytes > self.bytes {
             return Err(Exceeded::Bytes(self.bytes));
@@ -86,8 +114,8 @@ impl Budget {
 pub struct Size {
     /// How many maps and lists stand inside each other.
     pub depth: usize,
-    /// How many values there are.
-    pub nodes: usize,
+    /// How many cells they take: 8 for a map, 4 for a list, 1 for any other value.
+    pub cells: usize,
     /// About how many bytes it has as JSON text.
     pub bytes: usize,
 }
@@ -98,7 +126,7 @@ impl Size {
     pub fn of(value: &Value) -> Self {
         let unlimited = Budget {
             depth: usize::MAX,
-            nodes: usize::MAX,
+            cells: usize::MAX,
             bytes: usize::MAX,
         };
         unlimited.check(value).unwrap_or_default()
@@ -110,8 +138,8 @@ impl Size {
 pub enum Exceeded {
     /// It is nested deeper than this.
     Depth(usize),
-    /// It has more values than this.
-    Nodes(usize),
+    /// It takes more cells than this.
+    Cells(usize),
     /// It has more bytes than this.
     Bytes(usize),
 }
@@ -120,7 +148,10 @@ impl fmt::Display for Exceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Depth(most) => write!(f, "it is nested deeper than {most} levels"),
-            Self::Nodes(most) => write!(f, "it has more than {most} values"),
+            Self::Cells(most) => write!(
+                f,
+                "it takes more than {most} cells (a map counts {MAP_CELLS}, a list {LIST_CELLS}, any other value 1): split it into several objects"
+            ),
             Self::Bytes(most) => write!(f, "it has more than {most} bytes"),
         }
     }
@@ -189,14 +220,14 @@ mod tests {
 
     #[test]
     fn a_value_is_measured_by_depth_values_and_bytes() {
-        for (value, depth, nodes) in [
+        for (value, depth, cells) in [
             (json!(1), 0, 1),
-            (json!([]), 1, 1),
-            (json!({"a": {}, "b": [1, [2]]}), 3, 6),
-            (nested(50), 50, 51),
+            (json!([]), 1, 4),
+            (json!({"a": {}, "b": [1, [2]]}), 3, 26),
+            (nested(50), 50, 201),
         ] {
             let size = Size::of(&value);
-            assert_eq!((size.depth, size.nodes), (depth, nodes), "{value}");
+            assert_eq!((size.depth, size.cells), (depth, cells), "{value}");
         }
         assert!(Size::of(&json!({"abc": "defg"})).bytes >= 11);
     }
@@ -205,17 +236,16 @@ mod tests {
     fn each_limit_is_held_alone() {
         let budget = Budget {
             depth: 3,
-            nodes: 10,
+            cells: 17,
             bytes: 100,
         };
         for (value, expected) in [
             (nested(3), None),
             (nested(4), Some(Exceeded::Depth(3))),
-            (json!([1, 2, 3, 4, 5, 6, 7, 8, 9]), None),
-            (
-                json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
-                Some(Exceeded::Nodes(10)),
-            ),
+            (json!(vec![true; 13]), None),
+            (json!(vec![true; 14]), Some(Exceeded::Cells(17))),
+            (json!({"a": {}}), None),
+            (json!({"a": {"b": {}}}), Some(Exceeded::Cells(17))),
             (json!("x".repeat(99)), Some(Exceeded::Bytes(100))),
             (json!({"x".repeat(99): 1}), Some(Exceeded::Bytes(100))),
         ] {
@@ -257,16 +287,16 @@ mod tests {
             _ => return (0, 1),
         };
         let inner = entries.into_iter().map(measured);
-        let (depth, nodes) = inner.fold((0, 0), |(d, n), (depth, nodes)| (d.max(depth), n + nodes));
-        (depth + 1, nodes + 1)
+        let (depth, cells) = inner.fold((0, 0), |(d, n), (depth, cells)| (d.max(depth), n + cells));
+        (depth + 1, cells + own_cells(value))
     }
 
     proptest! {
         #[test]
         fn measuring_agrees_with_recursion(value in any_value()) {
             let size = Size::of(&value);
-            prop_assert_eq!((size.depth, size.nodes), measured(&value));
-            prop_assert!(size.bytes + size.nodes * 20 >= value.to_string().len());
+            prop_assert_eq!((size.depth, size.cells), measured(&value));
+            prop_assert!(size.bytes + size.cells * 20 >= value.to_string().len());
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::server::{ApiServer, Call};
 use crate::view::View;
 
 /// A body, or an object to be changed, is large from here on.
-const LARGE_BYTES: usize = 64 * 1024;
+pub(crate) const LARGE_BYTES: usize = 64 * 1024;
 /// A patch is: a short one may copy and move much.
 const LARGE_PATCH_BYTES: usize = 8 * 1024;
 /// Objects of which a list shows or selects something are, together.

@@ -1,5 +1,6 @@
 //! Who makes a request: a name, groups, and what else is known of the caller.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -75,6 +76,16 @@ impl Identity {
         self.user == INTERNAL && self.is_master()
     }
 
+    /// The name under which this caller is counted wherever users have limits. All service accounts of a namespace are
+    /// one: who may create accounts there could otherwise have any number of shares.
+    #[must_use]
+    pub fn counted_as(&self) -> Cow<'_, str> {
+        match account_of(&self.user) {
+            Some((namespace, _)) => Cow::Owned(format!("{ACCOUNTS}:{namespace}")),
+            None => Cow::Borrowed(&self.user),
+        }
+    }
+
     /// A service account.
     #[must_use]
     pub fn service_account(namespace: &str, name: &str) -> Self {
@@ -142,6 +153,12 @@ mod tests {
         assert!(!account.is_master());
         assert!(Identity::internal().is_master());
         assert_eq!(account_of(&account.user), Some(("shop", "web")));
+        assert_eq!(account.counted_as(), "system:serviceaccounts:shop");
+        let other = Identity::service_account("shop", "minted");
+        assert_eq!(other.counted_as(), account.counted_as());
+        let elsewhere = Identity::service_account("bank", "web");
+        assert_ne!(elsewhere.counted_as(), account.counted_as());
+        assert_eq!(Identity::new("jane", ["tenants"]).counted_as(), "jane");
         for other in [
             "jane",
             "system:serviceaccount:shop",

@@ -2,7 +2,7 @@
 //!
 //! A request takes a place when its body is there, so that a client that sends nothing holds none. Whoever finds all places
 //! taken waits; a place that becomes free goes to the waiting user who holds the fewest. One user never holds more than
-//! three quarters of a lane. Landform's own controllers have a lane of their own.
+//! three quarters of a lane. The service accounts of a namespace are one user here. Landform's own controllers have a lane of their own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

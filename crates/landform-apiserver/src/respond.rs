@@ -48,6 +48,14 @@ pub(crate) fn json_bytes(status: StatusCode, bytes: impl Into<Bytes>) -> Respons
     with_type(status, JSON, bytes.into())
 }
 
+/// Text that is already there, in this form.
+pub(crate) fn text_of(status: StatusCode, text: Vec<u8>, encoding: Encoding) -> Response<Body> {
+    match encoding {
+        Encoding::Json => json_bytes(status, text),
+        Encoding::Yaml => with_type(status, YAML, text.into()),
+    }
+}
+
 /// A value, in the text form that the client wants.
 pub(crate) fn value(status: StatusCode, value: &Value, encoding: Encoding) -> Response<Body> {
     match encoding {

@@ -132,6 +132,8 @@ pub(crate) struct Shared {
     own: Lane,
     /// For requests on large values, besides their place in another lane.
     pub(crate) heavy: Lane,
+    /// Places for changes of large objects: each holds two of them decoded.
+    pub(crate) large_changes: tokio::sync::Semaphore,
     /// Wakes those who wait in their order; a `watch` channel would shuffle them, and no simulation of
     /// the server could be repeated.
     stopping: CancellationToken,
@@ -198,6 +200,7 @@ impl ApiServer {
                 writes: Lane::new(config.writes_in_flight),
                 own: Lane::new(OWN_IN_FLIGHT),
                 heavy: Lane::with_queue(heavy::places(), heavy::WAITING_MAX),
+                large_changes: tokio::sync::Semaphore::new(heavy::places()),
                 config,
                 metrics: Metrics::new(),
                 openapi: crate::discovery::OpenApiCache::default(),
@@ -386,7 +389,8 @@ impl ApiServer {
         let patience = self.shared.config.request_timeout;
         let body = receive(body, patience, &mut body_share).await?;
         // A watch holds its place only while it starts.
-        let _place = lane.enter(&sender.user).await?;
+        let counted = sender.counted_as();
+        let _place = lane.enter(&counted).await?;
         let reader = identity.clone();
         let call = Call {
             method: parts.method,
@@ -410,11 +414,11 @@ impl ApiServer {
                 Some((view, _, rest)) => {
                     let rest = rest.to_owned();
                     let work = Work::View(view, rest, limited);
-                    self.carry_out(call, work, &sender.user).await
+                    self.carry_out(call, work, &counted).await
                 }
                 None => {
                     let work = Work::Request(target, is_watch);
-                    self.carry_out(call, work, &sender.user).await
+                    self.carry_out(call, work, &counted).await
                 }
             }
         };

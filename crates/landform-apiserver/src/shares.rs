@@ -69,7 +69,7 @@ impl Shares {
     pub(crate) fn of(&self, identity: &Identity) -> Share {
         Share {
             of: self.clone(),
-            user: identity.user.clone(),
+            user: identity.counted_as().into_owned(),
             limited: !identity.is_internal(),
             amount: 0,
         }
@@ -106,7 +106,10 @@ impl Share {
         let all = users.values().sum::<usize>() + by;
         // Of a user who holds nothing else, one thing may be larger than the share.
         let is_over = own > held.user_max && own > by;
-        if self.limited && (is_over || all > held.all_max) {
+        // The last eighth is for users who hold little, so that few who hold much don't shut the others out.
+        let holds_little = own <= held.user_max / 16;
+        let all_max = held.all_max - if holds_little { 0 } else { held.all_max / 8 };
+        if self.limited && (is_over || all > all_max) {
             return false;
         }
         users.insert(self.user.clone(), own);
@@ -133,6 +136,30 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accounts_of_a_namespace_have_one_share() {
+        let shares = Shares::new(3, 100);
+        let mut first = shares.of(&Identity::service_account("shop", "a"));
+        let mut second = shares.of(&Identity::service_account("shop", "b"));
+        let mut elsewhere = shares.of(&Identity::service_account("bank", "a"));
+        assert!(first.grow(2));
+        assert!(!second.grow(2), "three at most for both");
+        assert!(elsewhere.grow(3));
+    }
+
+    #[test]
+    fn who_holds_little_gets_the_last_eighth() {
+        let shares = Shares::new(32, 64);
+        let user = |name: &str| Identity::new(name, ["tenants"]);
+        let mut greedy: Vec<_> = ["a", "b"].map(|name| shares.of(&user(name))).into();
+        assert!(greedy[0].grow(32));
+        assert!(!greedy[1].grow(32));
+        assert!(greedy[1].grow(24));
+        let mut modest = shares.of(&user("c"));
+        assert!(modest.grow(2));
+        assert!(!modest.grow(1), "that is no longer little");
+    }
 
     #[test]
     fn a_user_has_a_limit_and_all_users_have_one() {

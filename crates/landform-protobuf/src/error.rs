@@ -108,6 +108,9 @@ pub enum Problem {
     #[error("it is nested deeper than {} levels", crate::DEPTH)]
     TooDeep,
     /// Too many values.
-    #[error("the body has more than {} values", crate::VALUES)]
+    #[error(
+        "the body takes more than {} cells (a message counts 8, any other value 1): split it into several objects",
+        crate::CELLS
+    )]
     TooMany,
 }

@@ -45,8 +45,11 @@ use serde_json::Value;
 
 /// Objects and lists may stand inside each other so deep.
 pub const DEPTH: usize = 100;
-/// A body may have so many values.
-pub const VALUES: usize = 1_000_000;
+/// A body may have this many cells: 8 for a message, because a map takes that much memory however little is in it, and 1
+/// for any other value.
+pub const CELLS: usize = 500_000;
+/// What a message counts, beside what is in it.
+pub(crate) const MESSAGE_CELLS: usize = 8;
 
 /// Decodes a body in the protobuf form of Kubernetes to the JSON object that the same client would
 /// have sent as JSON, with `apiVersion` and `kind`.

@@ -8,14 +8,14 @@ use crate::error::{Error, Problem};
 use crate::special;
 use crate::table::{Field, Label, Table, Type};
 use crate::wire::{Reader, Wire};
-use crate::{DEPTH, VALUES};
+use crate::{CELLS, DEPTH, MESSAGE_CELLS};
 
 type Object = Map<String, Value>;
 
-/// Reads one body; counts its values.
+/// Reads one body; counts its cells.
 pub(crate) struct Decoder {
     table: &'static Table,
-    values: usize,
+    cells: usize,
 }
 
 /// A value, and whether it is the zero value of its Go type.
@@ -35,7 +35,7 @@ impl Read {
 
 impl Decoder {
     pub(crate) fn new(table: &'static Table) -> Self {
-        Decoder { table, values: 0 }
+        Decoder { table, cells: 0 }
     }
 
     /// The object that a message's bytes stand for.
@@ -56,6 +56,7 @@ impl Decoder {
         depth: usize,
     ) -> Result<bool, Error> {
         limit(depth)?;
+        self.count(MESSAGE_CELLS)?;
         let fields = &self.table.message(place).fields;
         let found = self.sort(fields, parts)?;
         let mut found = found.as_slice();
@@ -94,7 +95,7 @@ impl Decoder {
             let mut reader = Reader::new(part);
             while let Some((number, wire)) = reader.field()? {
                 if let Ok(index) = fields.binary_search_by_key(&number, |field| field.number) {
-                    self.count()?;
+                    self.count(1)?;
                     found.push((index, wire));
                 }
             }
@@ -122,7 +123,7 @@ impl Decoder {
             }
             Label::Pointer => self.value(field.kind, wires, depth),
             Label::Always | Label::Inline => {
-                self.count()?;
+                self.count(1)?;
                 let read = self.value(field.kind, wires, depth)?;
                 Ok(read.filter(|read| !read.value.is_null()))
             }
@@ -146,7 +147,7 @@ impl Decoder {
             {
                 let mut reader = Reader::new(packed);
                 while !reader.is_done() {
-                    self.count()?;
+                    self.count(1)?;
                     let number = Wire::Varint(reader.varint()?);
                     list.push(scalar(kind, number)?.value);
                 }
@@ -179,7 +180,7 @@ impl Decoder {
                 match number {
                     1 => key = wire.text()?,
                     2 => {
-                        self.count()?;
+                        self.count(1)?;
                         values.push((0, wire));
                     }
                     _ => {}
@@ -280,15 +281,15 @@ impl Decoder {
         limit(depth)?;
         let mut strings = Vec::new();
         for (_, wire) in occurrences(number, parts)? {
-            self.count()?;
+            self.count(1)?;
             strings.push(Value::from(wire.text()?));
         }
         Ok(strings)
     }
 
-    fn count(&mut self) -> Result<(), Problem> {
-        self.values += 1;
-        if self.values > VALUES {
+    fn count(&mut self, cells: usize) -> Result<(), Problem> {
+        self.cells += cells;
+        if self.cells > CELLS {
             return Err(Problem::TooMany);
         }
         Ok(())

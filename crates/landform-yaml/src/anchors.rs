@@ -65,9 +65,9 @@ impl Anchors {
             ));
         };
         // What passes the budget is not copied first.
-        if size.nodes > budget.nodes {
-            let limit = budget.nodes;
-            let problem = format!("aliases make more than {limit} values: use fewer of them");
+        if size.cells > budget.cells {
+            let limit = budget.cells;
+            let problem = format!("aliases make more than {limit} cells: use fewer of them");
             return Err(place.error(ErrorKind::Limit, problem));
         }
         self.count(size, budget, place)?;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use landform_api::Budget;
+use landform_api::budget::{LIST_CELLS, MAP_CELLS};
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 use serde_json::{Map, Value};
 
@@ -87,7 +88,7 @@ struct Frame {
 struct Composer<'budget> {
     budget: &'budget Budget,
     allowed: Allowed,
-    nodes: usize,
+    cells: usize,
     stack: Vec<Frame>,
     anchors: Anchors,
     documents: Vec<Document>,
@@ -99,7 +100,7 @@ impl<'budget> Composer<'budget> {
         Self {
             budget,
             allowed,
-            nodes: 0,
+            cells: 0,
             stack: Vec::new(),
             anchors: Anchors::default(),
             documents: Vec::new(),
@@ -171,8 +172,7 @@ impl<'budget> Composer<'budget> {
     /// Puts a copy of what an anchor names, as if it were written here: it costs what that would.
     fn alias(&mut self, anchor: usize, place: Place) -> Result<(), Error> {
         let (value, size) = self.anchors.copy(anchor, self.budget, place)?;
-        self.nodes = self.nodes.saturating_add(size.nodes.saturating_sub(1));
-        self.count(place)?;
+        self.count(size.cells, place)?;
         self.check_depth(self.stack.len() + size.depth, place)?;
         if let Some(Frame {
             open: Open::Mapping(Mapping { key: None, .. }),
@@ -228,7 +228,6 @@ impl<'budget> Composer<'budget> {
         anchor: usize,
         place: Place,
     ) -> Result<(), Error> {
-        self.count(place)?;
         let keeps = tag.is_none() && style == ScalarStyle::Plain && self.keeps_word(text, place);
         let style = if keeps {
             ScalarStyle::DoubleQuoted
@@ -255,6 +254,7 @@ impl<'budget> Composer<'budget> {
             let name = key_text(value, place)?;
             return self.key(name, place);
         }
+        self.count(1, place)?;
         let untouched = text.is_empty() && style == ScalarStyle::Plain && tag.is_none();
         if untouched && self.stack.is_empty() {
             return Ok(()); // a document of comments only
@@ -265,7 +265,11 @@ impl<'budget> Composer<'budget> {
     }
 
     fn open(&mut self, open: Open, anchor: usize, place: Place) -> Result<(), Error> {
-        self.count(place)?;
+        let cells = match open {
+            Open::Sequence(_) => LIST_CELLS,
+            Open::Mapping(_) => MAP_CELLS,
+        };
+        self.count(cells, place)?;
         if let Some(Frame {
             open: Open::Mapping(Mapping { key: None, .. }),
             ..
@@ -360,17 +364,20 @@ impl<'budget> Composer<'budget> {
         Ok(())
     }
 
-    fn count(&mut self, place: Place) -> Result<(), Error> {
-        self.nodes += 1;
-        let limit = self.budget.nodes;
-        if self.nodes > limit {
-            return Err(place.error(
-                ErrorKind::Limit,
-                format!("the text has more than {limit} values: split it into several"),
-            ));
+    fn count(&mut self, cells: usize, place: Place) -> Result<(), Error> {
+        self.cells = self.cells.saturating_add(cells);
+        let limit = self.budget.cells;
+        if self.cells > limit {
+            return Err(place.error(ErrorKind::Limit, too_many_cells(limit)));
         }
         Ok(())
     }
+}
+
+pub(crate) fn too_many_cells(limit: usize) -> String {
+    format!(
+        "the text takes more than {limit} cells (a mapping counts {MAP_CELLS}, a list {LIST_CELLS}, any other value 1): split it into several"
+    )
 }
 
 /// The value of a scalar with its quotes and its tag.

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use landform_api::Budget;
+use landform_api::budget::{LIST_CELLS, MAP_CELLS};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -19,7 +20,7 @@ pub(crate) fn parse_if_json(text: &str, budget: &Budget) -> Option<Result<Value,
     }
     let reader = Reader {
         budget: *budget,
-        nodes: Cell::new(0),
+        cells: Cell::new(0),
         over_limit: Cell::new(false),
         duplicate: Cell::new(false),
     };
@@ -54,7 +55,7 @@ fn without_place(error: &serde_json::Error) -> String {
 
 struct Reader {
     budget: Budget,
-    nodes: Cell<usize>,
+    cells: Cell<usize>,
     over_limit: Cell<bool>,
     duplicate: Cell<bool>,
 }
@@ -80,14 +81,12 @@ impl<'r> Seed<'r> {
         })
     }
 
-    fn count<E: serde::de::Error>(self) -> Result<(), E> {
-        let (nodes, limit) = (self.reader.nodes.get() + 1, self.reader.budget.nodes);
-        self.reader.nodes.set(nodes);
-        if nodes > limit {
+    fn count<E: serde::de::Error>(self, cells: usize) -> Result<(), E> {
+        let (cells, limit) = (self.reader.cells.get() + cells, self.reader.budget.cells);
+        self.reader.cells.set(cells);
+        if cells > limit {
             self.reader.over_limit.set(true);
-            return Err(E::custom(format_args!(
-                "the text has more than {limit} values: split it into several"
-            )));
+            return Err(E::custom(crate::compose::too_many_cells(limit)));
         }
         Ok(())
     }
@@ -97,7 +96,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
-        self.count::<D::Error>()?;
+        self.count::<D::Error>(1)?;
         source.deserialize_any(self)
     }
 }
@@ -141,6 +140,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
         let inner = self.deeper()?;
+        self.count::<A::Error>(LIST_CELLS - 1)?;
         let mut items = Vec::new();
         while let Some(item) = source.next_element_seed(inner)? {
             items.push(item);
@@ -150,9 +150,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
         let inner = self.deeper()?;
+        self.count::<A::Error>(MAP_CELLS - 1)?;
         let mut entries = Map::new();
         while let Some(key) = source.next_key::<String>()? {
-            self.count::<A::Error>()?;
             let value = source.next_value_seed(inner)?;
             if entries.insert(key, value).is_some() {
                 self.reader.duplicate.set(true);

@@ -117,7 +117,7 @@ impl ApiServer {
         let kinds = self.shared.registry.kinds();
         let wants_protobuf = media_ranges(header.unwrap_or_default())
             .next()
-            .is_some_and(|range| matches!(range.media, PROTOBUF_V2 | PROTOBUF_V2_OLD));
+            .is_some_and(|range| matches!(range.media.as_str(), PROTOBUF_V2 | PROTOBUF_V2_OLD));
         let response = if wants_protobuf {
             let bytes = self.shared.openapi.v2_protobuf(&kinds);
             respond::with_type(StatusCode::OK, HeaderValue::from_static(PROTOBUF_V2), bytes)

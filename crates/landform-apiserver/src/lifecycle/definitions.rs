@@ -33,15 +33,14 @@ impl ApiServer {
                 Part::Main,
                 &WriteOptions::OWN,
                 Vec::new(),
-                |_, record| {
-                    let stored = crate::verbs::write::decoded(record)?;
-                    let mut object = stored.clone();
+                |found| {
+                    let mut object = found.old.clone();
                     if meta::is_marked(&object) {
                         meta::remove_finalizer(&mut object, FINALIZER_CRD);
                     } else {
                         self.settle(&place.resource, &mut object);
                     }
-                    Ok(if object == stored {
+                    Ok(if object == *found.old {
                         Change::Keep
                     } else {
                         Change::Marked(object)

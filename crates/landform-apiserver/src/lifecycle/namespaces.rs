@@ -90,14 +90,15 @@ impl ApiServer {
         let conditions = remaining(&left, &failures);
         let now = self.now();
         let result = self
-            .modify(&place, part, &WriteOptions::OWN, Vec::new(), |shown, _| {
+            .modify(&place, part, &WriteOptions::OWN, Vec::new(), |found| {
+                let shown = found.shown();
                 let mut object = shown.clone();
                 if done {
                     drop_own_finalizer(&mut object);
                 } else {
                     set_conditions(&mut object, &conditions, &now);
                 }
-                Ok(if object == *shown {
+                Ok(if object == shown {
                     Change::Keep
                 } else {
                     Change::Sent(object)

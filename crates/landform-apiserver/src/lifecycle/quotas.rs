@@ -32,8 +32,8 @@ impl ApiServer {
                     Part::Status,
                     &WriteOptions::OWN,
                     Vec::new(),
-                    |shown, _| {
-                        let mut object = shown.clone();
+                    |found| {
+                        let mut object = found.shown();
                         object.insert("status".into(), status.clone());
                         Ok(Change::Sent(object))
                     },

@@ -6,12 +6,17 @@
 
 use std::collections::BTreeMap;
 
-use landform_api::Budget;
+use landform_api::{Budget, budget};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Object, encode};
 
+/// What is stored has what the server adds, so that it may have a few more bytes than what was sent.
+const STORED: Budget = Budget {
+    bytes: usize::MAX,
+    ..Budget::OBJECT
+};
 /// What stands for a field that is carried along.
 const CARRIED: &str = "(more than an object may have; delete it, or replace the object)";
 /// What every object has, and nothing of which can be too large on its own.
@@ -22,10 +27,8 @@ const DECODED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// # Errors
 /// When it is no JSON object.
 pub fn read(stored: &[u8]) -> serde_json::Result<Object> {
-    if let Ok(value) = serde_json::from_slice::<Value>(stored)
-        && Budget::OBJECT.check(&value).is_ok()
-        && let Value::Object(object) = value
-    {
+    // Nothing is built beyond the budget.
+    if let Ok(Value::Object(object)) = budget::decode(stored, &STORED) {
         return Ok(object);
     }
     fields(stored)?
@@ -53,18 +56,14 @@ pub struct Remark {
 /// What is unusual about a stored object; `None` for one within the budget.
 #[must_use]
 pub fn remark(stored: &[u8]) -> Option<Remark> {
-    let Ok(fields) = fields(stored) else {
+    if fields(stored).is_err() {
         return Some(Remark {
             what: "is no JSON object: no request can read or delete it".to_owned(),
             can_be_deleted: false,
         });
-    };
-    let whole = serde_json::from_slice::<Value>(stored);
-    let why = match whole.map(|value| Budget::OBJECT.check(&value)) {
-        Ok(Ok(_)) => return None,
-        Ok(Err(exceeded)) => exceeded.to_string(),
-        // The decoder gives up beyond its own limit of depth.
-        Err(_) if fields.contains_key("metadata") => "it is nested too deep".to_owned(),
+    }
+    let why = match budget::decode(stored, &STORED) {
+        Ok(_) => return None,
         Err(error) => error.to_string(),
     };
     Some(Remark {

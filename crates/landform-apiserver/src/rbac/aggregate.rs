@@ -35,12 +35,12 @@ impl ApiServer {
                     Part::Main,
                     &WriteOptions::OWN,
                     Vec::new(),
-                    |shown, _| {
-                        let is_aggregated = shown.get("aggregationRule").is_some();
-                        if !is_aggregated || shown.get("rules") == Some(&rules) {
+                    |found| {
+                        let mut object = found.shown();
+                        let is_aggregated = object.get("aggregationRule").is_some();
+                        if !is_aggregated || object.get("rules") == Some(&rules) {
                             return Ok(Change::Keep);
                         }
-                        let mut object = shown.clone();
                         object.insert("rules".into(), rules.clone());
                         Ok(Change::Sent(object))
                     },

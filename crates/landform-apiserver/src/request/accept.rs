@@ -34,8 +34,8 @@ pub struct Form {
 /// One entry of an `Accept` header.
 #[derive(Debug, Default)]
 pub struct MediaRange<'a> {
-    /// `application/json`.
-    pub media: &'a str,
+    /// `application/json`: in small letters, whichever the client wrote.
+    pub media: String,
     /// The parameters `as`, `g` and `v`.
     pub shape: Option<&'a str>,
     /// `g`.
@@ -49,14 +49,17 @@ pub fn media_ranges(header: &str) -> impl Iterator<Item = MediaRange<'_>> {
     header.split(',').map(|entry| {
         let mut parts = entry.split(';').map(str::trim);
         let mut range = MediaRange {
-            media: parts.next().unwrap_or_default(),
+            media: parts.next().unwrap_or_default().to_ascii_lowercase(),
             ..MediaRange::default()
         };
         for parameter in parts {
-            match parameter.split_once('=') {
-                Some(("as", value)) => range.shape = Some(value),
-                Some(("g", value)) => range.group = Some(value),
-                Some(("v", value)) => range.version = Some(value),
+            let Some((name, value)) = parameter.split_once('=') else {
+                continue;
+            };
+            match name.trim_end().to_ascii_lowercase().as_str() {
+                "as" => range.shape = Some(value),
+                "g" => range.group = Some(value),
+                "v" => range.version = Some(value),
                 _ => {}
             }
         }
@@ -70,7 +73,7 @@ pub fn negotiate(header: Option<&str>) -> Result<Form> {
         .filter(|text| !text.trim().is_empty())
         .unwrap_or("*/*");
     for range in media_ranges(header) {
-        let encoding = match range.media {
+        let encoding = match range.media.as_str() {
             "application/json" | "*/*" | "application/*" | "text/*" => Encoding::Json,
             "application/yaml" | "text/yaml" | "application/x-yaml" => Encoding::Yaml,
             _ => continue,
@@ -124,6 +127,17 @@ mod tests {
             (
                 Some("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),
                 json(Shape::Metadata),
+            ),
+            (
+                Some("Application/JSON; AS=Table; V=v1; G=meta.k8s.io"),
+                json(Shape::Table),
+            ),
+            (
+                Some("Application/YAML;Charset=UTF-8"),
+                Form {
+                    encoding: Encoding::Yaml,
+                    shape: Shape::Full,
+                },
             ),
             (
                 Some("application/yaml"),

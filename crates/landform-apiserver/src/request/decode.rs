@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use landform_api::budget::{Exceeded, PROBLEMS_LISTED_MAX};
+use landform_api::budget::{Exceeded, LIST_CELLS, MAP_CELLS, PROBLEMS_LISTED_MAX};
 use landform_api::{Budget, FieldPath};
 
 use crate::error::{ApiError, Reason, Result};
@@ -36,12 +36,7 @@ pub enum BodyForm {
 impl BodyForm {
     /// Reads a `Content-Type`; absent is JSON.
     pub fn from_content_type(header: Option<&str>) -> Result<Self> {
-        let media = header
-            .unwrap_or("application/json")
-            .split(';')
-            .next()
-            .unwrap_or_default();
-        match media.trim() {
+        match media_type(header.unwrap_or("application/json")).as_str() {
             "application/json" | "" => Ok(Self::Json),
             "application/yaml" | "application/x-yaml" | "text/yaml" => Ok(Self::Yaml),
             "application/vnd.kubernetes.protobuf" => Ok(Self::Protobuf),
@@ -53,6 +48,12 @@ impl BodyForm {
             )),
         }
     }
+}
+
+/// The media type of a `Content-Type`, without parameters. Its letters may be large or small (RFC 9110).
+pub(crate) fn media_type(header: &str) -> String {
+    let media = header.split(';').next().unwrap_or_default();
+    media.trim().to_ascii_lowercase()
 }
 
 /// Decodes a body.
@@ -102,14 +103,21 @@ pub fn decode_json(bytes: &[u8]) -> Result<Decoded> {
     let mut walk = Walk {
         path: FieldPath::root(),
         depth: 0,
-        nodes: 0,
+        cells: 0,
+        has_too_many: false,
         duplicates: Vec::new(),
     };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Node(&mut walk)
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
-        .map_err(|error| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?;
+        .map_err(|error| {
+            if walk.has_too_many {
+                let message = format!("the body is too large: {error}");
+                return ApiError::new(Reason::RequestEntityTooLarge, message);
+            }
+            ApiError::bad_request(format!("the body is not valid JSON: {error}"))
+        })?;
     Ok(Decoded {
         value,
         duplicates: walk.duplicates,
@@ -120,12 +128,15 @@ pub fn decode_json(bytes: &[u8]) -> Result<Decoded> {
 struct Walk {
     path: FieldPath,
     depth: usize,
-    nodes: usize,
+    cells: usize,
+    has_too_many: bool,
     duplicates: Vec<String>,
 }
 
 impl Walk {
-    fn enter<E: serde::de::Error>(&mut self) -> Result<(), E> {
+    /// Enters a map or a list, which takes this many cells beside those of what is in it.
+    fn enter<E: serde::de::Error>(&mut self, cells: usize) -> Result<(), E> {
+        self.count(cells - 1)?;
         self.depth += 1;
         if self.depth > Budget::OBJECT.depth {
             return Err(self.exceeds(Exceeded::Depth(Budget::OBJECT.depth)));
@@ -133,10 +144,11 @@ impl Walk {
         Ok(())
     }
 
-    fn count<E: serde::de::Error>(&mut self) -> Result<(), E> {
-        self.nodes += 1;
-        if self.nodes > Budget::OBJECT.nodes {
-            return Err(self.exceeds(Exceeded::Nodes(Budget::OBJECT.nodes)));
+    fn count<E: serde::de::Error>(&mut self, cells: usize) -> Result<(), E> {
+        self.cells += cells;
+        if self.cells > Budget::OBJECT.cells {
+            self.has_too_many = true;
+            return Err(self.exceeds(Exceeded::Cells(Budget::OBJECT.cells)));
         }
         Ok(())
     }
@@ -153,7 +165,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.0.count::<D::Error>()?;
+        self.0.count::<D::Error>(1)?;
         deserializer.deserialize_any(self)
     }
 }
@@ -194,7 +206,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        self.0.enter::<A::Error>()?;
+        self.0.enter::<A::Error>(LIST_CELLS)?;
         let mut list = Vec::new();
         loop {
             let mark = self.0.path.push_index(list.len());
@@ -210,7 +222,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        self.0.enter::<A::Error>()?;
+        self.0.enter::<A::Error>(MAP_CELLS)?;
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
             let mark = self.0.path.push_field(&key);
@@ -263,15 +275,19 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_values_is_limited() {
+    fn the_cells_of_values_are_limited() {
         let list = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
-        let most = Budget::OBJECT.nodes - 1;
+        let most = Budget::OBJECT.cells - LIST_CELLS;
         assert!(decode_json(list(most).as_bytes()).is_ok());
         let error = decode_json(list(most + 1).as_bytes()).unwrap_err();
         assert!(
-            error.message().contains("more than 500000 values"),
+            error.message().contains("more than 500000 cells"),
             "{error}"
         );
+        let maps = |n: usize| format!("[{}{{}}]", r#"{"a":1},"#.repeat(n));
+        assert!(decode_json(maps(55_000).as_bytes()).is_ok());
+        let error = decode_json(maps(56_000).as_bytes()).unwrap_err();
+        assert_eq!(error.reason(), Reason::RequestEntityTooLarge);
     }
 
     #[test]
@@ -299,10 +315,15 @@ mod tests {
             BodyForm::from_content_type(Some("application/vnd.kubernetes.protobuf")).unwrap(),
             BodyForm::Protobuf
         );
-        assert_eq!(
-            BodyForm::from_content_type(Some("application/json; charset=utf-8")).unwrap(),
-            BodyForm::Json
-        );
+        for (header, form) in [
+            ("application/json; charset=utf-8", BodyForm::Json),
+            ("APPLICATION/JSON", BodyForm::Json),
+            ("Application/Json ; Charset=\"UTF-8\"", BodyForm::Json),
+            ("Application/YAML", BodyForm::Yaml),
+        ] {
+            let read = BodyForm::from_content_type(Some(header)).unwrap();
+            assert_eq!(read, form, "{header}");
+        }
     }
 
     #[test]

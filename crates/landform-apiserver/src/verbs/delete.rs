@@ -241,34 +241,42 @@ impl ApiServer {
         let now = self.now();
         let mut seen = None;
         let written = self
-            .modify(place, Part::Main, &write, Vec::new(), |_, record| {
-                let old = super::write::decoded(record)?;
-                check_preconditions(place, options, &old, record)?;
+            .modify(place, Part::Main, &write, Vec::new(), |found| {
+                let old = found.old;
+                check_preconditions(place, options, old, found.record)?;
                 let mut object = old.clone();
                 mark(&mut object, options, &now);
                 if place.resource.is_namespaces() {
                     object.insert("status".into(), terminating(&object));
                 }
                 self.settle(&place.resource, &mut object);
-                seen = Some((meta::uid(&old).to_owned(), object.clone()));
-                if object == old {
+                seen = Some(Marked {
+                    uid: meta::uid(old).to_owned(),
+                    goes: is_to_delete(&place.resource, &object),
+                    only_cascade: meta::finalizers(&object) == [FINALIZER_CASCADE],
+                });
+                if object == *old {
                     Ok(Change::Keep)
                 } else {
                     Ok(Change::Marked(object))
                 }
             })
             .await?;
-        let Some((uid, object)) = seen else {
+        let Some(Marked {
+            uid,
+            goes,
+            only_cascade,
+        }) = seen
+        else {
             return Err(place.not_found());
         };
-        if is_to_delete(&place.resource, &object) {
+        if goes {
             return Ok(Deleted::Gone { uid });
         }
         let held = Deleted::Held {
             record_value: written.value,
             revision: written.revision,
         };
-        let only_cascade = meta::finalizers(&object) == [FINALIZER_CASCADE];
         if options.policy.is_some()
             || options.dry_run
             || !only_cascade
@@ -299,6 +307,15 @@ impl ApiServer {
         }
         false
     }
+}
+
+/// What must be known of an object that was marked.
+struct Marked {
+    uid: String,
+    /// Nothing holds it.
+    goes: bool,
+    /// Nothing holds it but the collector.
+    only_cascade: bool,
 }
 
 /// What a delete did.

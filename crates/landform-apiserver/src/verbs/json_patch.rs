@@ -16,7 +16,7 @@ use crate::error::{ApiError, Reason, Result};
 /// The most operations of a JSON patch.
 const OPERATIONS_MAX: usize = 10_000;
 /// How many values all operations together may look at, copy or move: many times those of the largest object.
-const WORK_MAX: usize = 40 * Budget::OBJECT.nodes;
+const WORK_MAX: usize = 40 * Budget::OBJECT.cells;
 
 /// Reads the operations from a body.
 pub(super) fn operations(value: Value) -> Result<Vec<PatchOperation>> {
@@ -84,14 +84,14 @@ impl Spent {
                 }
             }
             PatchOperation::Remove(remove) => self.shift(value, &remove.path),
-            PatchOperation::Test(test) => self.work(Size::of(&test.value).nodes),
+            PatchOperation::Test(test) => self.work(Size::of(&test.value).cells),
         }
     }
 
     /// A value is put at a path.
     fn put(&mut self, value: &Value, path: &Pointer, new: &Value) -> Result<(), String> {
         let size = Size::of(new);
-        self.work(size.nodes)?;
+        self.work(size.cells)?;
         let most = Budget::OBJECT.depth;
         if path.count() + size.depth > most {
             return Err(format!("makes the object deeper than {most} levels"));

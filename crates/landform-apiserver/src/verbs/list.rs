@@ -7,6 +7,7 @@ use http::Response;
 use landform_store::{Page, RangeQuery, Record, Revision};
 use serde::{Deserialize, Serialize};
 
+use super::frame::Limits;
 use super::{Place, present};
 use crate::body::Body;
 use crate::error::{ApiError, Reason, Result};
@@ -189,7 +190,7 @@ impl ApiServer {
             .encode()
         });
         let remaining = selection.is_everything().then_some(page.remaining);
-        let limits = present::Limits {
+        let limits = Limits {
             answers: &self.shared.answers,
             until: Instant::now() + self.shared.config.request_timeout,
             bytes: WHOLE_BYTES_MAX,

@@ -5,6 +5,7 @@
 
 mod create;
 mod delete;
+mod frame;
 mod json_patch;
 mod list;
 mod owner_names;

@@ -36,8 +36,8 @@ impl ApiServer {
         let mut warnings = Vec::new();
         super::write::report_fields("duplicate", &duplicates, &options, &mut warnings)?;
         let written = self
-            .modify(place, part, &options, warnings, |shown, _| {
-                Ok(Change::Sent(patch.apply(place, shown)?))
+            .modify(place, part, &options, warnings, |found| {
+                Ok(Change::Sent(patch.apply(place, found.shown())?))
             })
             .await?;
         present::written(call, &place.resource, StatusCode::OK, written)
@@ -48,9 +48,9 @@ impl Patch {
     /// Reads a patch from a request's body; its content type says what it is.
     pub(super) fn from_call(call: &Call, place: &Place) -> Result<(Self, Vec<String>)> {
         let header = call.header(http::header::CONTENT_TYPE).unwrap_or_default();
-        let media = header.split(';').next().unwrap_or_default().trim();
+        let media = decode::media_type(header);
         let decoded = decode::decode_json(&call.body);
-        match media {
+        match media.as_str() {
             "application/json-patch+json" => Ok((
                 Self::Json(json_patch::operations(decoded?.value)?),
                 Vec::new(),
@@ -84,7 +84,7 @@ impl Patch {
 
     /// As [`Patch::apply`], for a value without merge keys (a `Scale`): a strategic merge patch of it
     /// is a merge patch.
-    pub(super) fn apply_plain(&self, place: &Place, object: &Object) -> Result<Object> {
+    pub(super) fn apply_plain(&self, place: &Place, object: Object) -> Result<Object> {
         match self {
             Self::Strategic(patch) => Self::Merge(patch.clone()).apply(place, object),
             Self::Json(_) | Self::Merge(_) => self.apply(place, object),
@@ -92,8 +92,8 @@ impl Patch {
     }
 
     /// The object as the patch leaves it.
-    pub(super) fn apply(&self, place: &Place, object: &Object) -> Result<Object> {
-        let mut value = Value::Object(object.clone());
+    pub(super) fn apply(&self, place: &Place, object: Object) -> Result<Object> {
+        let mut value = Value::Object(object);
         match self {
             Self::Json(operations) => json_patch::apply(place, &mut value, operations)?,
             Self::Merge(patch) => {

@@ -2,23 +2,24 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderValue, VARY};
 use http::{Response, StatusCode};
+use landform_api::{Budget, budget};
 use landform_store::{Page, Record, Revision};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Place;
+use super::frame::{Frame, Limits};
 use super::write::Written;
 use crate::answers;
 use crate::audit::Created;
 use crate::body::Body;
-use crate::error::{ApiError, Reason, Result};
+use crate::error::{ApiError, Result};
 use crate::object::{Object, encode, oversized};
 use crate::registry::{Presentation, Resource};
 use crate::request::accept::{self, Encoding, Form, Shape};
@@ -64,7 +65,15 @@ pub(crate) fn one(
 ) -> Result<Response<Body>> {
     let form = form(call)?;
     let response = match form.shape {
-        Shape::Full => respond::encoded(status, full(resource, value, revision), form.encoding),
+        Shape::Full if form.encoding == Encoding::Yaml => {
+            let text = full(resource, value, revision);
+            match budget::decode(&text, &Budget::OBJECT) {
+                Ok(object) => respond::value(status, &object, form.encoding),
+                // More than is decoded: it goes out as it is, and JSON is YAML.
+                Err(_) => respond::json_bytes(status, text),
+            }
+        }
+        Shape::Full => respond::json_bytes(status, full(resource, value, revision)),
         Shape::Metadata => respond::value(status, &metadata_only(value, revision)?, form.encoding),
         Shape::Table => {
             let include = table::Include::from_query(&call.query)?;
@@ -106,7 +115,7 @@ fn full_into(out: &mut Vec<u8>, resource: &Resource, value: &Bytes, revision: Re
 pub(crate) fn object(resource: &Resource, value: &Bytes, revision: Revision) -> Result<Object> {
     let stored = oversized::read(value)
         .map_err(|error| ApiError::internal(format!("a stored object can't be read: {error}")))?;
-    Ok(super::update::shown(resource, &stored, revision))
+    Ok(super::update::shown(resource, stored, revision))
 }
 
 /// The metadata alone.
@@ -159,95 +168,36 @@ pub(crate) fn many(
             return full_list(call, resource, page.records, &metadata, limits.answers);
         }
         Shape::Full => {
-            let items = join(limits, &page.records, |record| {
-                object(resource, &record.value, record.modified).map(Value::Object)
-            })?;
             let frame = json!({
                 "apiVersion": resource.api_version(), "kind": resource.list_kind,
                 "metadata": metadata, "items": [],
             });
-            respond::encoded(
-                StatusCode::OK,
-                filled(&frame, "items", &items),
-                form.encoding,
-            )
+            let frame = Frame::new(&frame, "items", form.encoding);
+            frame.filled(limits, &page.records, |record| {
+                object(resource, &record.value, record.modified).map(Value::Object)
+            })?
         }
         Shape::Metadata => {
-            let items = join(limits, &page.records, |record| {
-                metadata_only(&record.value, record.modified)
-            })?;
             let frame = json!({
                 "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList",
                 "metadata": metadata, "items": [],
             });
-            respond::encoded(
-                StatusCode::OK,
-                filled(&frame, "items", &items),
-                form.encoding,
-            )
+            let frame = Frame::new(&frame, "items", form.encoding);
+            frame.filled(limits, &page.records, |record| {
+                metadata_only(&record.value, record.modified)
+            })?
         }
         Shape::Table => {
             let include = table::Include::from_query(&call.query)?;
-            let rows = join(limits, &page.records, |record| {
+            let frame = table::table(resource, Vec::new(), &metadata, true);
+            let frame = Frame::new(&frame, "rows", form.encoding);
+            frame.filled(limits, &page.records, |record| {
                 let object = object(resource, &record.value, record.modified)?;
                 Ok(table::row(resource, &object, include))
-            })?;
-            let frame = table::table(resource, Vec::new(), &metadata, true);
-            respond::encoded(StatusCode::OK, filled(&frame, "rows", &rows), form.encoding)
+            })?
         }
     };
     Ok(compressed(call, response))
-}
-
-/// What a list may cost.
-pub(crate) struct Limits<'a> {
-    pub(crate) answers: &'a Shares,
-    /// Nobody waits for the answer after this.
-    pub(crate) until: Instant,
-    /// Bytes of an answer that is made as a whole.
-    pub(crate) bytes: usize,
-}
-
-/// What is shown of each record, one after the other as text: only one of them is there as a value.
-fn join(
-    limits: &Limits<'_>,
-    records: &[Record],
-    show: impl Fn(&Record) -> Result<Value>,
-) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    for (index, record) in records.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        // Writing to memory can't fail.
-        let _ = serde_json::to_writer(&mut out, &show(record)?);
-        if out.len() > limits.bytes {
-            return Err(ApiError::new(
-                Reason::RequestEntityTooLarge,
-                format!(
-                    "the answer would have more than {} bytes: ask for fewer objects at once, with limit (kubectl: --chunk-size) or a selector",
-                    limits.bytes
-                ),
-            ));
-        }
-        if Instant::now() > limits.until {
-            return Err(ApiError::new(
-                Reason::Timeout,
-                "the list took too long: ask for fewer objects at once, with limit or a selector",
-            ));
-        }
-    }
-    Ok(out)
-}
-
-/// A value as text, with these entries in a list of it that is empty.
-fn filled(frame: &Value, list: &str, entries: &[u8]) -> Vec<u8> {
-    let frame = frame.to_string();
-    let empty = format!("\"{list}\":[");
-    // The last one: what stands before it may have such a text in it.
-    let at = frame.rfind(&empty).map_or(0, |at| at + empty.len());
-    let (before, after) = frame.as_bytes().split_at(at);
-    [before, entries, after].concat()
 }
 
 /// A list of whole objects: copied from what is stored, in pieces when it is long.

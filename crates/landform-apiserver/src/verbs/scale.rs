@@ -57,15 +57,15 @@ impl ApiServer {
                 };
                 Box::new(move |present| {
                     let present = present.as_object().cloned().unwrap_or_default();
-                    patch.apply_plain(&place, &present).map(Value::Object)
+                    patch.apply_plain(&place, present).map(Value::Object)
                 })
             }
             _ => return Err(not_allowed(&call.method, "the subresource scale")),
         };
         let written = self
-            .modify(place, Part::Main, &options, Vec::new(), |shown, _| {
-                let scale = change(&scale_of(shown, paths))?;
-                let mut object = shown.clone();
+            .modify(place, Part::Main, &options, Vec::new(), |found| {
+                let mut object = found.shown();
+                let scale = change(&scale_of(&object, paths))?;
                 let version = scale["metadata"]["resourceVersion"]
                     .as_str()
                     .unwrap_or_default();

@@ -6,11 +6,13 @@
 use http::{Response, StatusCode};
 use landform_store::{Compare, Key, Op, Record, Revision, TxnOutcome};
 use serde_json::Value;
+use tokio::sync::SemaphorePermit;
 
 use super::write::{self, WriteOptions, Written, guarded};
 use super::{Place, check_kind, present};
 use crate::body::Body;
 use crate::error::Result;
+use crate::heavy;
 use crate::object::rules::Part;
 use crate::object::{Object, meta, rules};
 use crate::registry::{Presentation, Resource};
@@ -24,6 +26,21 @@ pub(crate) enum Change {
     Marked(Object),
     /// Nothing: it is as it should be.
     Keep,
+}
+
+/// An object that is to be changed.
+pub(crate) struct Found<'a> {
+    /// As it is stored.
+    pub(crate) old: &'a Object,
+    pub(crate) record: &'a Record,
+    resource: &'a Resource,
+}
+
+impl Found<'_> {
+    /// A copy of it, as its kind's version shows it.
+    pub(crate) fn shown(&self) -> Object {
+        shown(self.resource, self.old.clone(), self.record.modified)
+    }
 }
 
 /// One write of a changed object.
@@ -47,9 +64,17 @@ impl ApiServer {
         let object = write::object_from_body(call, &place.resource, &options, &mut warnings)?;
         check_names(place, &object)?;
         require_version(place, &object)?;
+        let mut sent = Some(object);
         let written = self
-            .modify(place, part, &options, warnings, |_, _| {
-                Ok(Change::Sent(object.clone()))
+            .modify(place, part, &options, warnings, |_| {
+                let object = match sent.take() {
+                    Some(object) => object,
+                    // Another write came in between. That is rare, and a copy for it could be large.
+                    None => {
+                        write::object_from_body(call, &place.resource, &options, &mut Vec::new())?
+                    }
+                };
+                Ok(Change::Sent(object))
             })
             .await?;
         present::written(call, &place.resource, StatusCode::OK, written)
@@ -58,14 +83,14 @@ impl ApiServer {
     /// Changes an existing object: reads it, lets `change` say what it should be, and writes that if nothing was
     /// written in between. Otherwise `change` is asked again about the newer object: a change that names a
     /// resourceVersion, by itself or as a patch that sets it, is refused then, any other one is made (C4).
-    /// `change` sees the object as its kind's version shows it.
+    /// Of large objects few are decoded at once, whoever changes them.
     pub(crate) async fn modify(
         &self,
         place: &Place,
         part: Part,
         options: &WriteOptions,
         mut warnings: Vec<String>,
-        mut change: impl FnMut(&Object, &Record) -> Result<Change>,
+        mut change: impl FnMut(Found<'_>) -> Result<Change>,
     ) -> Result<Written> {
         let resource = &place.resource;
         let key = resource.key(&place.namespace, place.name());
@@ -80,11 +105,16 @@ impl ApiServer {
                 .get(&key)
                 .await?
                 .ok_or_else(|| place.not_found())?;
+            let place_for_large = self.place_for_large(&record).await;
             let old = write::decoded(&record)?;
-            let shown = shown(resource, &old, record.modified);
             let mut announced = None;
             let mut owners = Vec::new();
-            let object = match change(&shown, &record)? {
+            let found = Found {
+                old: &old,
+                record: &record,
+                resource,
+            };
+            let object = match change(found)? {
                 Change::Keep => {
                     return Ok(Written {
                         value: record.value,
@@ -130,8 +160,18 @@ impl ApiServer {
                     warnings,
                 });
             }
+            drop((old, object, place_for_large));
             turn.lost().await;
         }
+    }
+
+    /// A place among the few changes of large objects that are under way; none is needed for a small one.
+    async fn place_for_large(&self, record: &Record) -> Option<SemaphorePermit<'_>> {
+        if record.value.len() <= heavy::LARGE_BYTES {
+            return None;
+        }
+        // It is never closed.
+        self.shared.large_changes.acquire().await.ok()
     }
 
     /// Writes a changed object, or removes it when the change leaves it marked and without
@@ -198,8 +238,8 @@ pub(crate) fn is_to_delete(resource: &Resource, object: &Object) -> bool {
 }
 
 /// A stored object as this version of its kind shows it, with its resourceVersion.
-pub(crate) fn shown(resource: &Resource, stored: &Object, revision: Revision) -> Object {
-    let mut object = stored.clone();
+pub(crate) fn shown(resource: &Resource, stored: Object, revision: Revision) -> Object {
+    let mut object = stored;
     if resource.presentation == Presentation::NewEvents {
         crate::kinds::event::from_core(&mut object);
     }

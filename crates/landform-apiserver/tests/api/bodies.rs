@@ -20,6 +20,26 @@ async fn yaml_is_read_and_aliases_are_refused() {
 }
 
 #[tokio::test]
+async fn letters_of_media_types_may_be_large_or_small() {
+    let api = Api::start().await;
+    let headers = [
+        ("content-type", "APPLICATION/JSON; Charset=UTF-8"),
+        ("accept", "Application/YAML"),
+    ];
+    let body = json!({"metadata": {"name": "a"}, "data": {"b": "c"}}).to_string();
+    let made = api.send(Method::POST, MAPS, &headers, body).await;
+    assert_eq!(made.code, 201);
+    assert_eq!(made.headers["content-type"], "application/yaml");
+    let one = format!("{MAPS}/a");
+    let patch = [("content-type", "Application/Merge-Patch+JSON")];
+    let patched = api.send(Method::PATCH, &one, &patch, r#"{"data":{"b":"d"}}"#);
+    assert_eq!(patched.await.ok()["data"]["b"], "d");
+    let table = [("accept", "Application/Json; As=Table; V=v1; G=meta.k8s.io")];
+    let table = api.send(Method::GET, MAPS, &table, "").await.ok();
+    assert_eq!(table["kind"], "Table");
+}
+
+#[tokio::test]
 async fn unknown_fields_are_ignored_warned_of_or_refused() {
     let api = Api::start().await;
     api.post(DEFINITIONS, widgets()).await.ok();

@@ -290,6 +290,74 @@ async fn whatever_is_stored_can_be_listed_and_deleted() {
     assert_eq!(api.get(&format!("{path}/a")).await.code, 404);
 }
 
+fn small_maps(count: usize) -> Value {
+    json!(vec![json!({"a": 1}); count])
+}
+
+/// A map takes a node of a tree when it is decoded, however little text it has.
+#[tokio::test]
+async fn more_small_maps_than_an_object_may_have_are_refused_on_every_way_in() {
+    let api = Api::without_background(Config::default()).await;
+    let path = anything(&api).await;
+    let widget =
+        |name: &str, maps: usize| json!({"metadata": {"name": name}, "spec": small_maps(maps)});
+    assert_eq!(api.post(path, widget("a", 60_000)).await.failed().0, 413);
+    let yaml = [("content-type", "application/yaml")];
+    let text = format!(
+        "metadata: {{name: a}}\nspec:\n{}",
+        "- {a: 1}\n".repeat(60_000)
+    );
+    let answer = api.send(Method::POST, path, &yaml, text).await;
+    let (code, _, message) = answer.failed();
+    assert_eq!(code, 400);
+    assert!(message.contains("more than 500000 cells"), "{message}");
+    api.post(path, widget("a", 30_000)).await.ok();
+    let one = format!("{path}/a");
+    let copy = json!([{"op": "copy", "from": "/spec", "path": "/status"}]);
+    assert_eq!(api.patch(&one, "json", copy).await.failed().0, 413);
+    let merge = json!({"status": small_maps(30_000)});
+    assert_eq!(api.patch(&one, "merge", merge).await.failed().0, 413);
+    let stored = api.get(&one).await.ok();
+    assert_eq!(stored["spec"], small_maps(30_000));
+    assert!(stored.get("status").is_none());
+}
+
+/// Earlier versions took them.
+#[tokio::test]
+async fn what_is_stored_with_more_small_maps_can_be_listed_labelled_and_deleted() {
+    let api = Api::without_background(Config::default()).await;
+    let path = anything(&api).await;
+    api.post(path, json!({"metadata": {"name": "a"}}))
+        .await
+        .ok();
+    let bucket = landform_store::Bucket::new("widgets.example.com");
+    let key = landform_store::Key::new(&bucket, "default/a");
+    let record = api.store.get(&key).await.unwrap().unwrap();
+    let mut stored: Value = serde_json::from_slice(&record.value).unwrap();
+    stored["spec"] = small_maps(100_000);
+    let op = landform_store::Op::Put(stored.to_string().into());
+    let txn = landform_store::Txn::one(key, landform_store::Compare::Any, op);
+    api.store.commit(txn).await.unwrap();
+    for accept in [
+        "application/json",
+        "application/yaml",
+        "application/json;as=Table;v=v1;g=meta.k8s.io",
+    ] {
+        let answer = api.send(Method::GET, path, &[("accept", accept)], "").await;
+        assert_eq!(answer.code, 200, "{accept}");
+    }
+    let one = format!("{path}/a");
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    api.patch(&one, "merge", label).await.ok();
+    let shown = api.get(&one).await.ok();
+    assert_eq!(shown["metadata"]["labels"]["a"], "b");
+    assert_eq!(shown["spec"], small_maps(100_000));
+    api.delete(&format!("{one}?propagationPolicy=Background"))
+        .await
+        .ok();
+    assert_eq!(api.get(&one).await.code, 404);
+}
+
 #[tokio::test]
 async fn methods_that_do_not_fit_are_405() {
     let api = Api::without_background(Config::default()).await;

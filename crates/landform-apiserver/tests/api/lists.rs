@@ -277,3 +277,34 @@ async fn a_long_list_is_compressed_for_clients_that_want_it_and_the_same_for_all
     assert_eq!(text.as_bytes(), &plain.bytes[..]);
     assert_eq!(names(&plain.value).len(), 200);
 }
+
+/// Each object is put into the text by itself.
+#[tokio::test]
+async fn a_list_in_yaml_says_what_it_says_in_json() {
+    let api = with_maps(3).await;
+    let mut odd = map("odd");
+    odd["data"] = json!({"text": "a\nitems: []\nb", "empty": "", "true": "yes"});
+    api.post(MAPS, odd).await.ok();
+    let none = format!("{MAPS}?labelSelector=none%3Dsuch");
+    let page = format!("{MAPS}?limit=2");
+    for path in [MAPS, &none, &page] {
+        for shape in [
+            "",
+            ";as=Table;v=v1;g=meta.k8s.io",
+            ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+        ] {
+            let form = |media: &str| format!("application/{media}{shape}");
+            let (json, yaml) = (form("json"), form("yaml"));
+            let json = api
+                .send(Method::GET, path, &[("accept", &json)], "")
+                .await
+                .ok();
+            let yaml = api.send(Method::GET, path, &[("accept", &yaml)], "").await;
+            assert_eq!(yaml.headers["content-type"], "application/yaml");
+            let text = std::str::from_utf8(&yaml.bytes).unwrap();
+            let budget = landform_yaml::Budget::FILE;
+            let read = landform_yaml::parse_one(text, &budget).unwrap();
+            assert_eq!(read, json, "{path} {shape}");
+        }
+    }
+}

@@ -59,7 +59,7 @@ async fn token(api: &Api, spec: Value) -> String {
 
 async fn user(api: &Api, token: &str) -> Option<String> {
     let identity = api.server.authenticate(token).await.unwrap();
-    identity.map(|identity| identity.user)
+    identity.map(|identity| identity.user.clone())
 }
 
 const USER: &str = "system:serviceaccount:default:x";

@@ -22,7 +22,7 @@ pub(crate) const DEFAULT_KEY: &str = "kubeconfig";
 /// Kubeconfigs are small.
 const BUDGET: Budget = Budget {
     depth: 20,
-    nodes: 10_000,
+    cells: 40_000,
     bytes: 1024 * 1024,
 };
 /// Fields of a user or cluster that Landform doesn't follow, and what to write instead.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use landform_protobuf::{DEPTH, Error, Problem, Table, VALUES, decode};
+use landform_protobuf::{CELLS, DEPTH, Error, Problem, Table, decode};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -120,12 +120,12 @@ fn depth_is_limited_as_in_json() {
 }
 
 #[test]
-fn values_are_counted() {
+fn cells_are_counted() {
     let containers = |count: usize| body("v1", "Pod", bytes(2, bytes(2, []).repeat(count)));
-    // Each has a name that JSON always writes, so an empty one counts twice.
-    assert!(decode(&containers(VALUES / 2 - 1)).is_ok());
-    assert_eq!(problem(&containers(VALUES / 2)).1, Problem::TooMany);
-    let packed = body("v1", "Pod", bytes(2, bytes(14, bytes(4, vec![0; VALUES]))));
+    // Each has a name that JSON always writes, so an empty one counts ten times.
+    assert!(decode(&containers(CELLS / 10 - 4)).is_ok());
+    assert_eq!(problem(&containers(CELLS / 10)).1, Problem::TooMany);
+    let packed = body("v1", "Pod", bytes(2, bytes(14, bytes(4, vec![0; CELLS]))));
     assert_eq!(problem(&packed).1, Problem::TooMany);
 }
 

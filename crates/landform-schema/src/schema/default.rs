@@ -28,11 +28,11 @@ impl Added {
     /// A copy of a default below a key of this length, if there is room for it.
     fn copy(&mut self, key_bytes: usize, default: &Value) -> Result<Value, Exceeded> {
         let size = Size::of(default);
-        self.0.nodes += size.nodes;
+        self.0.cells += size.cells;
         self.0.bytes += size.bytes + key_bytes + 4;
         let most = Budget::OBJECT;
-        if self.0.nodes > most.nodes {
-            return Err(Exceeded::Nodes(most.nodes));
+        if self.0.cells > most.cells {
+            return Err(Exceeded::Cells(most.cells));
         }
         if self.0.bytes > most.bytes {
             return Err(Exceeded::Bytes(most.bytes));

@@ -139,7 +139,7 @@ fn laughs(lines: usize) -> String {
 #[test]
 fn a_short_text_never_stands_for_a_large_value() {
     let small = Budget {
-        nodes: 10_000,
+        cells: 10_000,
         ..Budget::OBJECT
     };
     assert!(parse_placed_with(&laughs(3), &small, ALL).is_ok());
@@ -171,7 +171,7 @@ proptest! {
     /// Whatever is allowed: a text is read or refused, and what is read is within its budget.
     #[test]
     fn any_text_is_read_within_the_budget_or_refused(text in "([ab]: |- |&x |\\*x|<<: |\\{|\\}|\\[|\\]|,|\n|  |v){0,40}") {
-        let budget = Budget { depth: 6, nodes: 40, bytes: 400 };
+        let budget = Budget { depth: 6, cells: 100, bytes: 400 };
         if let Ok(placed) = parse_placed_with(&text, &budget, ALL) {
             let larger = Budget { bytes: 4 * 400, ..budget };
             prop_assert!(larger.check(&placed.value).is_ok(), "{}", placed.value);

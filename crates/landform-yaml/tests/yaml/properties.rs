@@ -53,7 +53,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in any_string()) {
-        let limits = Budget { depth: 8, nodes: 50, bytes: 10_000 };
+        let limits = Budget { depth: 8, cells: 150, bytes: 10_000 };
         let _ = parse_one(&text, &limits);
         let _ = parse_many(&text, &limits);
     }

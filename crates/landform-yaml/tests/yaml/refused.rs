@@ -161,7 +161,7 @@ fn malformed_texts_say_where() {
 fn limits_hold_for_yaml_and_json() {
     let limits = Budget {
         depth: 3,
-        nodes: 10,
+        cells: 26,
         bytes: 100,
     };
     let kind_of = |text: &str| parse_one(text, &limits).map_err(|error| error.kind).err();
@@ -171,15 +171,17 @@ fn limits_hold_for_yaml_and_json() {
         ("[[[1]]]", None),
         ("[[[[1]]]]", Some(ErrorKind::Limit)),
         ("{\"a\": {\"b\": {\"c\": {}}}}", Some(ErrorKind::Limit)),
-        ("[1,2,3,4,5,6,7,8,9]", None),
-        ("[1,2,3,4,5,6,7,8,9,10]", Some(ErrorKind::Limit)),
-        (
-            "- 1\n- 2\n- 3\n- 4\n- 5\n- 6\n- 7\n- 8\n- 9\n- 10\n",
-            Some(ErrorKind::Limit),
-        ),
+        ("[{}, {}]", None),
+        ("[{}, {}, {}]", Some(ErrorKind::Limit)),
+        ("- {}\n- {}\n- {}\n", Some(ErrorKind::Limit)),
     ] {
         assert_eq!(kind_of(text), expected, "for the text {text:?}");
     }
+    let json = |count: usize| format!("[{}1]", "1,".repeat(count - 1));
+    let yaml = |count: usize| "- 1\n".repeat(count);
+    assert_eq!((kind_of(&json(22)), kind_of(&yaml(22))), (None, None));
+    let refused = Some(ErrorKind::Limit);
+    assert_eq!((kind_of(&json(23)), kind_of(&yaml(23))), (refused, refused));
 }
 
 #[test]

@@ -137,7 +137,7 @@ async fn connection(
         request.extensions_mut().insert(peer);
         async move {
             if let Some(identity) = identify(&server, &request, certified.as_deref()).await {
-                pass.is_known(&identity.user);
+                pass.is_known(&identity.counted_as());
                 request.extensions_mut().insert(identity);
             }
             // HTTP/2 can end a single request without its connection.
