@@ -93,11 +93,11 @@ pub(crate) fn run(
     let mut environment = blueprint.environment.clone();
     environment.now = input.now;
     let environment = input.component.functions(environment);
-    let mut imports = input.imports.clone();
+    let mut added = BTreeMap::new();
     for executor in section.executors(blueprint) {
         let key = format!("{}/{}", section.name(), executor.name);
         let old = input.state.get(&key).cloned();
-        let data = data(input, &imports, old.as_ref(), &more);
+        let data = data(input, &added, old.as_ref(), &more);
         let program = blueprint.program(section, executor)?;
         let file = format!("output of {} executor {:?}", section.name(), executor.name);
         let output = program.run(&file, data, old.as_ref(), &environment)?;
@@ -119,7 +119,7 @@ pub(crate) fn run(
         if let Some(state) = new.or(old) {
             collected.state.insert(key, state);
         }
-        take(executor, &object, &mut imports);
+        take(executor, &object, &mut added);
         // Nodes of a Spiff document work for other nodes: Landscaper takes no offence either.
         if executor.engine == Engine::GoTemplate {
             object.warn_about_others();
@@ -129,20 +129,30 @@ pub(crate) fn run(
     Ok(collected)
 }
 
+/// What a template is given: a copy of the imports is part of it, the only one.
 fn data(
     input: &Input,
-    imports: &BTreeMap<String, Value>,
+    added: &BTreeMap<String, Value>,
     state: Option<&Value>,
     more: &Map<String, Value>,
 ) -> Value {
+    let others = input
+        .imports
+        .iter()
+        .filter(|(name, _)| !added.contains_key(*name));
+    let imports: Map<String, Value> = others
+        .chain(added)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     let mut data = json!({
-        "imports": imports,
+        "imports": Value::Null,
         "blueprint": input.blueprint,
         "blueprintDef": input.blueprint,
         "installation": input.installation,
         "state": state,
     });
     if let Value::Object(fields) = &mut data {
+        fields.insert("imports".to_owned(), Value::Object(imports));
         fields.extend(input.component.bindings());
         fields.extend(more.clone());
     }

@@ -57,7 +57,7 @@ pub(crate) fn render(
 }
 
 /// The imports with what import executors add. Each sees what those before it added.
-pub(crate) fn run_imports(
+pub(crate) fn import_bindings(
     blueprint: &Blueprint,
     input: &Input,
 ) -> Result<Rendered<BTreeMap<String, Value>>, BlueprintError> {
@@ -86,10 +86,8 @@ pub(crate) fn run_imports(
     if !refused.is_empty() {
         return Err(BlueprintError { problems: refused });
     }
-    let mut imports = input.imports.clone();
-    imports.extend(bindings);
     Ok(Rendered {
-        value: imports,
+        value: bindings,
         state: collected.state,
         warnings: collected.warnings,
     })

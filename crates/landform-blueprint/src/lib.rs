@@ -180,7 +180,25 @@ impl Blueprint {
         &self,
         input: &Input,
     ) -> Result<Rendered<BTreeMap<String, Value>>, BlueprintError> {
-        exports::run_imports(self, input)
+        let bound = exports::import_bindings(self, input)?;
+        let mut imports = input.imports.clone();
+        imports.extend(bound.value);
+        Ok(Rendered {
+            value: imports,
+            state: bound.state,
+            warnings: bound.warnings,
+        })
+    }
+
+    /// Runs the import executors: the value is their bindings alone.
+    ///
+    /// # Errors
+    /// When a template fails, or an executor gives `errors`.
+    pub fn import_bindings(
+        &self,
+        input: &Input,
+    ) -> Result<Rendered<BTreeMap<String, Value>>, BlueprintError> {
+        exports::import_bindings(self, input)
     }
 
     /// Runs the deploy executors. Targets given by import are resolved to names.

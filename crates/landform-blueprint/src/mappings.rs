@@ -31,6 +31,9 @@ pub fn map_data(
     mappings: &BTreeMap<String, Value>,
     data: &BTreeMap<String, Value>,
 ) -> Result<BTreeMap<String, Value>, BlueprintError> {
+    if mappings.is_empty() {
+        return Ok(BTreeMap::new());
+    }
     let (file, all) = match kind {
         MappingKind::Imports => ("importDataMappings", "imports"),
         MappingKind::Exports => ("exportDataMappings", "exports"),

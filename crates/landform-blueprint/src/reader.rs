@@ -29,7 +29,7 @@ impl Source {
             aliases: true,
             repeated_keys: !shows,
         };
-        let placed = landform_yaml::parse_placed_with(text, &Budget::FILE, allowed);
+        let placed = landform_yaml::parse_placed_with(text, &Budget::RUN, allowed);
         let placed = placed.map_err(|error| {
             // Output of templates may hold secrets, which messages about it could repeat.
             let message = if shows {

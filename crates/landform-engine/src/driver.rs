@@ -19,6 +19,7 @@ use crate::echoes::Echoes;
 use crate::intake::Parked;
 use crate::key::Key;
 use crate::kinds::Kind;
+use crate::large::LargeRuns;
 use crate::message::{Inbox, Message, WriteTarget, Written};
 use crate::metrics::Metrics;
 use crate::provisions::Provisions;
@@ -56,6 +57,7 @@ pub(crate) struct Driver {
     /// Nothing starts before every kind was listed once or can't be: deletes go first (R8).
     pub(crate) gathering: bool,
     pub(crate) runs: Runs,
+    pub(crate) large: LargeRuns,
     pub(crate) timers: Timers,
     pub(crate) provisions: Provisions,
     pub(crate) echoes: Echoes,
@@ -277,6 +279,7 @@ impl Driver {
                     inbox: self.inbox.clone(),
                     clock: self.clock.clone(),
                     recorder: self.recorder.clone(),
+                    large: self.large.clone(),
                     cancellation: CancellationToken::new(),
                 });
             }

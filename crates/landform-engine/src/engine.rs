@@ -19,6 +19,7 @@ use crate::echoes::Echoes;
 use crate::hooks::{ReconcilerController, Registry};
 use crate::key::Key;
 use crate::kinds::group_kind;
+use crate::large::LargeRuns;
 use crate::message::{Inbox, Message};
 use crate::metrics::Metrics;
 use crate::provisions::Provisions;
@@ -191,6 +192,7 @@ impl Builder {
             parked: BTreeMap::new(),
             gathering: true,
             runs: Runs::new(self.runs),
+            large: LargeRuns::default(),
             timers: Timers::default(),
             provisions: Provisions::default(),
             idle: BTreeSet::new(),

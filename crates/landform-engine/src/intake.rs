@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt as _;
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::keys::{
     ANNOTATION_ERROR, ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM, ANNOTATION_RENAMED_TO,
     ANNOTATION_RETRIGGER_AT, PREFIX_RENAMING, former_name,
@@ -19,11 +19,12 @@ use crate::key::Key;
 use crate::kinds::{Kind, Known, Reading, Task, group_kind, guarded, version_of};
 use crate::message::SourceEvent;
 use crate::reconciler::{Reconciler, Ref, Related};
+use crate::sighted::Sighted;
 use crate::source::Source;
 use crate::trace::TraceEvent;
 
 /// An object that was seen before all the kinds were known that it needs.
-pub(crate) struct Parked(Box<DynamicObject>);
+pub(crate) struct Parked(Sighted);
 
 /// How an object was seen.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -148,8 +149,8 @@ impl Driver {
         let definitions = kind.name == Self::definitions();
         match event {
             SourceEvent::Listed(objects) => self.listed(key, objects),
-            SourceEvent::Applied(object) => self.applied(key, object),
-            SourceEvent::Deleted(object) => self.deleted(key, &object),
+            SourceEvent::Applied(object) => self.applied(key, object.into_object()),
+            SourceEvent::Deleted(object) => self.deleted(key, &object.object()),
             SourceEvent::Absent => {
                 kind.reading = Reading::Absent;
                 self.forget_objects(key);
@@ -180,7 +181,7 @@ impl Driver {
             .set(i64::try_from(failing).unwrap_or(i64::MAX));
     }
 
-    fn listed(&mut self, key: &Arc<GroupKind>, objects: Vec<DynamicObject>) {
+    fn listed(&mut self, key: &Arc<GroupKind>, objects: Vec<Sighted>) {
         let Some(kind) = self.kinds.get_mut(&**key) else {
             return;
         };
@@ -193,8 +194,8 @@ impl Driver {
         let mut appeared = BTreeMap::new();
         let mut moved = Vec::new();
         for object in &objects {
-            let known = kind.known(object);
-            let name = kind.key_of(object);
+            let known = kind.known(&object.object());
+            let name = kind.key_of(object.metadata());
             let same = gone
                 .get(&name)
                 .is_some_and(|before| before.uid == known.uid);
@@ -234,9 +235,10 @@ impl Driver {
             self.events.push(Event::Related { key });
         }
         for object in &objects {
-            self.tell_indexes(key, object);
+            self.tell_indexes(key, &object.object());
         }
-        self.tell_list(key, &objects);
+        let there: Vec<_> = objects.iter().map(Sighted::metadata).collect();
+        self.tell_list(key, &there);
         self.lead_anew(key, &objects);
         self.see(key, objects, How::Listed);
         self.settle(key);
@@ -246,13 +248,13 @@ impl Driver {
     }
 
     /// Whom an object concerns may depend on indexes, which knew nothing of this list when it came.
-    fn lead_anew(&mut self, key: &GroupKind, objects: &[DynamicObject]) {
+    fn lead_anew(&mut self, key: &GroupKind, objects: &[Sighted]) {
         let Some(kind) = self.kinds.get_mut(key) else {
             return;
         };
         for object in objects {
-            let leads_to = kind.known(object).leads_to;
-            if let Some(known) = kind.objects.get_mut(&kind.key_of(object)) {
+            let leads_to = kind.known(&object.object()).leads_to;
+            if let Some(known) = kind.objects.get_mut(&kind.key_of(object.metadata())) {
                 known.leads_to.extend(leads_to);
                 known.leads_to.sort();
                 known.leads_to.dedup();
@@ -270,7 +272,7 @@ impl Driver {
         let version = known.version;
         let mut leads_to = known.leads_to.clone();
         let movement = known.movement;
-        let name = kind.key_of(&object);
+        let name = kind.key_of(&object.metadata);
         if let Some(before) = kind.objects.insert(name, known) {
             if before.movement == movement && before.leads_to == leads_to {
                 leads_to.clear();
@@ -286,7 +288,7 @@ impl Driver {
                 self.events.push(Event::Related { key: owner });
             }
         }
-        self.see(key, vec![*object], How::Watched);
+        self.see(key, vec![object.into()], How::Watched);
     }
 
     fn deleted(&mut self, key: &Arc<GroupKind>, object: &DynamicObject) {
@@ -294,7 +296,7 @@ impl Driver {
             return;
         };
         kind.reading = Reading::Watching;
-        let name = kind.key_of(object);
+        let name = kind.key_of(&object.metadata);
         let mut last = kind.known(object);
         if let Some(before) = kind.objects.remove(&name) {
             last.leads_to.extend(before.leads_to);
@@ -376,7 +378,7 @@ impl Driver {
             .collect()
     }
 
-    fn tell_list(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+    fn tell_list(&self, kind: &GroupKind, objects: &[&ObjectMeta]) {
         for reconciler in self.listeners(kind) {
             guarded(&kind.kind, || reconciler.listed(kind, objects));
         }
@@ -390,7 +392,7 @@ impl Driver {
         let Some(known) = self.kinds.get(&**kind) else {
             return;
         };
-        let (key, version) = (known.key_of(object), version_of(object));
+        let (key, version) = (known.key_of(&object.metadata), version_of(object));
         let Some(reconciler) = known.reconciler.clone() else {
             self.provisions.touch(&key, version);
             return;
@@ -459,7 +461,7 @@ impl Driver {
     }
 
     /// Passes objects on to the machine, if it has anything to do with their kind.
-    fn see(&mut self, key: &Arc<GroupKind>, objects: Vec<DynamicObject>, how: How) {
+    fn see(&mut self, key: &Arc<GroupKind>, objects: Vec<Sighted>, how: How) {
         let Some(kind) = self.kinds.get(&**key) else {
             return;
         };
@@ -468,18 +470,20 @@ impl Driver {
         }
         let named = objects
             .into_iter()
-            .map(|object| (kind.key_of(&object), Box::new(object)));
+            .map(|object| (kind.key_of(object.metadata()), object));
         let named = named.collect();
         self.tell(named, how);
     }
 
-    fn tell(&mut self, objects: Vec<(Key, Box<DynamicObject>)>, how: How) {
+    fn tell(&mut self, objects: Vec<(Key, Sighted)>, how: How) {
         let mut listed = Vec::new();
         let mut renamed = Vec::new();
-        for (key, object) in objects {
+        for (key, sighted) in objects {
+            let object = sighted.object();
             let refs = self.refs_of(&key, &object);
             if self.must_wait(&key, &refs) {
-                self.parked.insert(key, Parked(object));
+                drop(object);
+                self.parked.insert(key, Parked(sighted));
                 continue;
             }
             // An older sight of it may have been waiting until now.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::Version;
 use tokio::task::JoinHandle;
@@ -79,9 +79,9 @@ impl Kind {
     }
 
     /// The name of one of its objects.
-    pub(crate) fn key_of(&self, object: &DynamicObject) -> Key {
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let name = object.metadata.name.as_deref().unwrap_or_default();
+    pub(crate) fn key_of(&self, metadata: &ObjectMeta) -> Key {
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let name = metadata.name.as_deref().unwrap_or_default();
         Key::new(self.key.clone(), namespace, name)
     }
 

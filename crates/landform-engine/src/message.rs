@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use kube::core::DynamicObject;
 use landform_api::GroupKind;
 use landform_schedule::{RunId, Version};
 use tokio::sync::mpsc;
@@ -10,6 +9,7 @@ use tokio::sync::mpsc;
 use crate::driver::Driver;
 use crate::key::Key;
 use crate::run::Returned;
+use crate::sighted::Sighted;
 
 /// Where everybody puts what the driver must know. Sending never waits, so that what happened first is
 /// also in there first.
@@ -55,11 +55,11 @@ pub(crate) enum Message {
 /// What a source saw.
 pub(crate) enum SourceEvent {
     /// All objects there are, as one consistent state.
-    Listed(Vec<DynamicObject>),
+    Listed(Vec<Sighted>),
     /// An object appeared or changed.
-    Applied(Box<DynamicObject>),
+    Applied(Sighted),
     /// An object is gone; its last state.
-    Deleted(Box<DynamicObject>),
+    Deleted(Sighted),
     /// The API doesn't know the kind.
     Absent,
     /// The kind can't be read at present.

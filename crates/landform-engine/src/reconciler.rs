@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::kind::{GroupKind, GroupVersionKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -82,7 +82,7 @@ pub trait Reconciler: Send + Sync + 'static {
     /// Its own kind, or a related one, was read as a whole: just these objects are there, none when the API
     /// doesn't serve the kind. What ended before the kind was followed, or while it was read anew, is only
     /// told by this. Called after [seen](Reconciler::seen) for each of them. Must be quick.
-    fn listed(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+    fn listed(&self, kind: &GroupKind, objects: &[&ObjectMeta]) {
         let _ = (kind, objects);
     }
 
@@ -109,6 +109,12 @@ pub trait Reconciler: Send + Sync + 'static {
     /// At most so many objects of this kind run at once.
     fn limit(&self) -> usize {
         64
+    }
+
+    /// Whether its runs only compute and call the API, so that they are soon over: then few of them at once hold large
+    /// objects in memory. A run that waits for programs or other servers would keep the others waiting.
+    fn takes_turns(&self) -> bool {
+        false
     }
 
     /// Among whom deletes and renames of this kind go first. [`Order::Strict`] suits a kind whose deletes are

@@ -21,6 +21,7 @@ use crate::context::{Context, Referred, api_of, get};
 use crate::cycle::Reporting;
 use crate::errors::{self, ErrorPlace, Problem};
 use crate::key::{Key, is_name};
+use crate::large::{self, LARGE_BYTES, LargePlace, LargeRuns, ReadSoFar};
 use crate::message::Inbox;
 use crate::reconciler::{Failure, Outcome, Reconciler, Ref};
 use crate::recorder::{EventType, Recorder};
@@ -53,6 +54,7 @@ pub(crate) struct Run {
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) recorder: Recorder,
+    pub(crate) large: LargeRuns,
     pub(crate) cancellation: CancellationToken,
     /// What may still be on its way to the object from a cycle that it was in.
     pub(crate) cycle_report: Option<Reporting>,
@@ -136,7 +138,8 @@ impl Run {
 
     async fn attempt(&self, writes: &TaskTracker) -> Result<Ending, Failure> {
         let began_ms = self.clock.now_ms();
-        let Some(object) = self.read().await? else {
+        let mut place = None;
+        let Some(object) = self.read_in_turn(&mut place).await? else {
             return Ok(Ending::nothing());
         };
         let clients = Clients {
@@ -155,7 +158,8 @@ impl Run {
             Held::Finished => return Ok(Ending::nothing()),
         };
         let object = Arc::new(object);
-        let context = self.context(own.clone(), clients, object.clone()).await?;
+        let context = self.context(own.clone(), clients, object.clone(), &mut place);
+        let context = context.await?;
         let result = match context.settle_actor(self.writers_noted).await {
             Ok(()) => {
                 let reconciled = AssertUnwindSafe(self.reconciler.reconcile(&context));
@@ -186,6 +190,25 @@ impl Run {
         let namespace = self.resource.namespaced.then_some(&*self.key.namespace);
         let api = api_of(self.client.clone(), &self.resource.api, namespace);
         Ok(get(&api, &self.key.name).await?)
+    }
+
+    /// The same. When the object is large and runs take turns, the run has a place afterwards.
+    async fn read_in_turn(
+        &self,
+        place: &mut Option<LargePlace>,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        let namespace = self.resource.namespaced.then_some(&*self.key.namespace);
+        let api = api_of(self.client.clone(), &self.resource.api, namespace);
+        let read = || large::text_of(&self.client, &api, &self.key.name);
+        let mut text = read().await?;
+        let is_large = |text: &String| text.len() > LARGE_BYTES;
+        if self.reconciler.takes_turns() && text.as_ref().is_some_and(is_large) {
+            drop(text.take());
+            *place = Some(self.large.enter(&self.cancellation).await?);
+            text = read().await?;
+        }
+        let object = text.map(|text| large::decoded(&text)).transpose();
+        Ok(object?)
     }
 
     /// Makes sure that the object can't go before its reconciler has let it go.
@@ -237,20 +260,29 @@ impl Run {
         own: Client,
         clients: Clients,
         object: Arc<DynamicObject>,
+        place: &mut Option<LargePlace>,
     ) -> Result<Context, Failure> {
         let references = self.reconciler.refs(&object);
-        let reads = references
-            .into_iter()
-            .map(|reference| self.read_ref(reference));
-        let refs: Vec<_> = stream::iter(reads).buffered(READS_AT_ONCE).collect().await;
-        let refs: Result<Vec<_>, Failure> = refs.into_iter().collect();
+        let most = if self.reconciler.takes_turns() && place.is_none() {
+            LARGE_BYTES
+        } else {
+            usize::MAX
+        };
+        let refs = match self.read_refs(&references, most).await? {
+            Some(refs) => refs,
+            None => {
+                *place = Some(self.large.enter(&self.cancellation).await?);
+                let refs = self.read_refs(&references, usize::MAX).await?;
+                refs.unwrap_or_default()
+            }
+        };
         let retrigger_at = object.annotations().get(ANNOTATION_RETRIGGER_AT);
         Ok(Context {
             key: self.key.clone(),
             resource: self.resource.api.clone(),
             retrigger_at_ms: retrigger_at.and_then(|text| read_time(text)),
             object,
-            refs: refs?,
+            refs,
             client: own,
             clients,
             actor: OnceLock::new(),
@@ -267,18 +299,45 @@ impl Run {
         })
     }
 
-    async fn read_ref(&self, reference: Ref) -> Result<Referred, Failure> {
+    /// What the object refers to; `None` when it has more bytes than this.
+    async fn read_refs(
+        &self,
+        references: &[Ref],
+        most_bytes: usize,
+    ) -> Result<Option<Vec<Referred>>, Failure> {
+        let reads = references.to_vec().into_iter();
+        let reads = reads.map(|reference| self.read_ref(reference));
+        let mut reads = stream::iter(reads).buffered(READS_AT_ONCE);
+        let mut refs = Vec::new();
+        let mut so_far = ReadSoFar::default();
+        while let Some(read) = reads.next().await {
+            let (mut referred, text) = read?;
+            if let Some(text) = text {
+                if so_far.bytes + text.len() > most_bytes {
+                    return Ok(None);
+                }
+                let object = large::decoded(&text)?;
+                so_far.add(text.len(), &object)?;
+                referred.object = Some(Arc::new(object));
+            }
+            refs.push(referred);
+        }
+        Ok(Some(refs))
+    }
+
+    /// A reference, and the text of what it refers to.
+    async fn read_ref(&self, reference: Ref) -> Result<(Referred, Option<String>), Failure> {
         let namespace = reference.namespace.as_deref();
         let nameable = is_name(&reference.name) && namespace.is_none_or(is_name);
         let resource = self.resources.find(&reference.kind);
-        let object = match &resource {
+        let text = match &resource {
             None => None,
             // Nothing is called that, and it must not become part of a URL.
             Some(_) if !nameable => None,
             Some(resource) => {
                 let namespace = namespace.filter(|_| resource.namespaced);
                 let api = api_of(self.client.clone(), &resource.api, namespace);
-                get(&api, &reference.name).await?.map(Arc::new)
+                large::text_of(&self.client, &api, &reference.name).await?
             }
         };
         let right = resource.map(|resource| {
@@ -292,11 +351,12 @@ impl Run {
                 &reference.name,
             )
         });
-        Ok(Referred {
+        let referred = Referred {
             right,
             reference,
-            object,
-        })
+            object: None,
+        };
+        Ok((referred, text))
     }
 
     /// What a result means for the future of the object.

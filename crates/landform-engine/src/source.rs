@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::api::Api;
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind};
+use kube::core::{ApiResource, GroupVersionKind as KubeKind};
 use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Error, ResourceExt as _};
 use landform_api::keys::ANNOTATION_RENAMED_TO;
@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use crate::message::{Inbox, Message, SourceEvent};
 use crate::reconciler::chain;
+use crate::sighted::Sighted;
 
 /// The pause after the first failure; it doubles up to the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -78,7 +79,7 @@ impl Source {
     /// Lists and watches until the API doesn't know the kind any more. Whatever else fails is tried
     /// again from where it was.
     async fn read(&self, resource: &Resource) {
-        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource.api);
+        let api: Api<Sighted> = Api::all_with(self.client.clone(), &resource.api);
         let mut config = watcher::Config::default().page_size(PAGE);
         config.timeout = self.watch_s.or(config.timeout);
         let mut events = pin!(watcher(api, config));
@@ -119,7 +120,7 @@ impl Source {
         }
     }
 
-    fn pass_on(&self, event: watcher::Event<DynamicObject>, listed: &mut Vec<DynamicObject>) {
+    fn pass_on(&self, event: watcher::Event<Sighted>, listed: &mut Vec<Sighted>) {
         match event {
             watcher::Event::Init => listed.clear(),
             watcher::Event::InitApply(object) => listed.push(object),
@@ -127,8 +128,8 @@ impl Source {
             // The last word under a former name; its end and the new name follow.
             watcher::Event::Apply(object)
                 if object.annotations().contains_key(ANNOTATION_RENAMED_TO) => {}
-            watcher::Event::Apply(object) => self.put(SourceEvent::Applied(Box::new(object))),
-            watcher::Event::Delete(object) => self.put(SourceEvent::Deleted(Box::new(object))),
+            watcher::Event::Apply(object) => self.put(SourceEvent::Applied(object)),
+            watcher::Event::Delete(object) => self.put(SourceEvent::Deleted(object)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_engine::hooks::Registry;
 use landform_engine::{
@@ -88,7 +88,7 @@ impl Reconciler for DryHook {
         self.inner.gone(kind, namespace, name, uid);
     }
 
-    fn listed(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+    fn listed(&self, kind: &GroupKind, objects: &[&ObjectMeta]) {
         self.inner.listed(kind, objects);
     }
 
@@ -106,6 +106,10 @@ impl Reconciler for DryHook {
 
     fn limit(&self) -> usize {
         self.inner.limit()
+    }
+
+    fn takes_turns(&self) -> bool {
+        self.inner.takes_turns()
     }
 
     fn order(&self) -> Order {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::project::{
     self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, GROUP, Project, ProjectPhase, ProjectStatus,
 };
@@ -586,13 +586,13 @@ impl Reconciler for ProjectReconciler {
         self.shared.tell(|memory| memory.gone(&id, uid));
     }
 
-    fn listed(&self, kind: &GroupKind, objects: &[DynamicObject]) {
+    fn listed(&self, kind: &GroupKind, objects: &[&ObjectMeta]) {
         if *kind == project::kind().into() {
             return;
         }
         let there = objects.iter().map(|object| {
-            let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-            ObjectId::of(kind, namespace, &object.name_any())
+            let namespace = object.namespace.as_deref().unwrap_or_default();
+            ObjectId::of(kind, namespace, object.name.as_deref().unwrap_or_default())
         });
         let there = Arc::new(there.collect());
         self.shared.tell(|memory| memory.listed(kind, &there));

@@ -135,7 +135,7 @@ impl Document {
         columns_before: usize,
     ) -> Result<Self, Vec<SpiffError>> {
         let shift = |(line, column): (usize, usize)| (line + lines_before, column + columns_before);
-        let placed = landform_yaml::parse_placed(text, &Budget::FILE).map_err(|error| {
+        let placed = landform_yaml::parse_placed(text, &Budget::RUN).map_err(|error| {
             let error = SpiffError {
                 name: name.to_owned(),
                 place: Some(shift((error.line, error.column))),

@@ -98,7 +98,7 @@ pub(crate) fn load_files(files: &Files, roots: &[&Value]) -> BTreeMap<String, Va
         let text = files
             .get(&path)
             .and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let limits = landform_yaml::Budget::FILE;
+        let limits = landform_yaml::Budget::RUN;
         let allowed = landform_yaml::Allowed {
             aliases: true,
             repeated_keys: false,

@@ -40,7 +40,7 @@ fn values(object: &DynamicObject) -> Map<String, Value> {
 
 /// A text as YAML; one that is no YAML is itself.
 fn parse(text: &str) -> Value {
-    let parsed = landform_yaml::parse_one(text, &landform_yaml::Budget::FILE);
+    let parsed = landform_yaml::parse_one(text, &landform_yaml::Budget::OBJECT);
     parsed.unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 

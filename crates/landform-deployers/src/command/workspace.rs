@@ -172,7 +172,7 @@ impl Workspace {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        match landform_yaml::parse_one(&text, &Budget::FILE) {
+        match landform_yaml::parse_one(&text, &Budget::RUN) {
             Ok(Value::Object(exports)) => Ok(Some(exports)),
             Ok(Value::Null) => Ok(None),
             Ok(_) => Err(problem("is no object")),

@@ -96,5 +96,5 @@ async fn read_secret(
         DeployError::configuration("InvalidTarget", message)
     };
     let text = String::from_utf8(bytes.0).map_err(|_| unreadable())?;
-    landform_yaml::parse_one(&text, &landform_yaml::Budget::FILE).map_err(|_| unreadable())
+    landform_yaml::parse_one(&text, &landform_yaml::Budget::RUN).map_err(|_| unreadable())
 }

@@ -51,7 +51,7 @@ fn from_file(text: io::Result<String>, select: Option<&JsonPath>) -> Result<Valu
             text.trim_end_matches(['\r', '\n']).to_owned(),
         ));
     };
-    let document = landform_yaml::parse_one(&text, &Budget::FILE)
+    let document = landform_yaml::parse_one(&text, &Budget::RUN)
         .map_err(|_| "the file is neither JSON nor YAML".to_owned())?;
     one(select, &document)
 }

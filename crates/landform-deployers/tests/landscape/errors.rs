@@ -28,6 +28,38 @@ async fn i41_data_against_its_schema_is_refused_before_anything_is_deployed() {
     assert_eq!(right["status"]["lastError"], Value::Null);
 }
 
+/// What each of them is when it is decoded counts, not its text.
+#[tokio::test]
+async fn i15_imports_that_are_too_large_together_are_refused_and_one_of_them_is_not() {
+    let land = Landscape::new().await;
+    land.data("maps", json!(vec![json!({"a": 1}); 50_000]))
+        .await;
+    let names: Vec<_> = (0..3).map(|number| format!("i{number}")).collect();
+    for (installation, names) in [("one", &names[..1]), ("three", &names[..])] {
+        let mut blueprint = product("web", &[], &[]);
+        let declared = names.iter().map(|name| data_import(name, json!({})));
+        blueprint["imports"] = declared.collect();
+        let wired = names
+            .iter()
+            .map(|name| json!({"name": name, "dataRef": "maps"}));
+        let wired: Value = wired.collect();
+        land.install(installation, blueprint, json!({"imports": {"data": wired}}))
+            .await;
+    }
+    land.phase("one", "Succeeded").await;
+    let failed = land.fails("three", &["together", "1000000 cells"]).await;
+    assert_eq!(
+        text(&failed["status"]["lastError"]["reason"]),
+        "ImportsTooLarge"
+    );
+    assert_eq!(land.names("Execution").await, ["one"]);
+
+    // The data is made smaller: nobody need tell the installation.
+    land.patch("DataObject", "maps", json!({"data": [{"a": 1}]}))
+        .await;
+    land.phase("three", "Succeeded").await;
+}
+
 #[tokio::test]
 async fn i15_a_template_error_has_its_place() {
     let land = Landscape::new().await;

@@ -171,13 +171,13 @@ fn parsed<'d>(meter: &Meter, text: &str, mode: &str) -> Answer<Value<'d>> {
     match mode {
         "text" => meter.text(text),
         "yaml" | "import" => {
-            let value = landform_yaml::parse_placed(text, &Budget::FILE);
+            let value = landform_yaml::parse_placed(text, &Budget::RUN);
             // What the reader says could repeat a part of the text, and that may be data.
             let value = value.map_err(|_| Complaint::value("the text is no YAML and no JSON"))?;
             json::from_json(meter, &value.value)
         }
         "multiyaml" => {
-            let documents = landform_yaml::parse_many(text, &Budget::FILE);
+            let documents = landform_yaml::parse_many(text, &Budget::RUN);
             let documents =
                 documents.map_err(|_| Complaint::value("the text is no YAML and no JSON"))?;
             let values = documents.iter();

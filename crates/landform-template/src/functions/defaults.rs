@@ -106,7 +106,7 @@ fn from_yaml(call: &Call<'_>) -> Answer {
         return call.run.map(crate::value::Entries::new());
     }
     call.run.allocate(text.len())?;
-    let json = landform_yaml::parse_one(text, &Budget::FILE).map_err(|error| {
+    let json = landform_yaml::parse_one(text, &Budget::RUN).map_err(|error| {
         call.problem(format!(
             "the text is not YAML at its line {}, column {}",
             error.line, error.column

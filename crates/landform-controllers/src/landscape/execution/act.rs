@@ -330,8 +330,11 @@ impl<'a> Act<'a> {
 
 /// An item's export, as one value.
 pub(super) fn parse_export(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice(bytes).ok().or_else(|| {
-        let text = std::str::from_utf8(bytes).ok()?;
-        landform_yaml::parse_one(text, &landform_yaml::Budget::FILE).ok()
-    })
+    let budget = landform_yaml::Budget::OBJECT;
+    landform_api::budget::decode(bytes, &budget)
+        .ok()
+        .or_else(|| {
+            let text = std::str::from_utf8(bytes).ok()?;
+            landform_yaml::parse_one(text, &budget).ok()
+        })
 }

@@ -53,6 +53,10 @@ impl Reconciler for Executions {
         Order::Related
     }
 
+    fn takes_turns(&self) -> bool {
+        true
+    }
+
     fn related(&self) -> Vec<Related> {
         let items = Related::new(landscaper::kind("DeployItem"), |item| {
             let execution = item.labels().get(keys::MANAGED_BY).cloned();

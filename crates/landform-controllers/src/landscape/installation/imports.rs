@@ -1,6 +1,7 @@
 //! What an installation imports: which objects, whether they are there, and what is in them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
@@ -160,7 +161,23 @@ pub(super) struct Resolved {
     /// For the status, if an update takes it as it is now.
     pub(super) status: ImportStatus,
     /// For templates, if all of it is there.
-    pub(super) value: Option<Value>,
+    pub(super) content: Option<Content>,
+}
+
+/// What an import gives. Only an update needs a copy of it.
+pub(super) enum Content {
+    /// The data of a DataObject, which stays where it is.
+    Data(Arc<DynamicObject>),
+    Made(Value),
+}
+
+impl Content {
+    pub(super) fn value(&self) -> &Value {
+        match self {
+            Self::Data(object) => &object.data["data"],
+            Self::Made(value) => value,
+        }
+    }
 }
 
 /// Whom an installation is, for the question what it may import.
@@ -175,7 +192,7 @@ pub(super) struct Importer<'a> {
     pub(super) denied: BTreeMap<(String, String), String>,
     /// What siblings export, read now: the run may have read it before they exported anew, and the index says that they
     /// have.
-    pub(super) fresh: BTreeMap<Given, Option<DynamicObject>>,
+    pub(super) fresh: BTreeMap<Given, Option<Arc<DynamicObject>>>,
 }
 
 /// Reads what siblings export of an installation's imports.
@@ -183,13 +200,13 @@ pub(super) async fn fresh(
     objects: &Objects,
     index: &Index,
     facts: &Facts,
-) -> Result<BTreeMap<Given, Option<DynamicObject>>, Failure> {
+) -> Result<BTreeMap<Given, Option<Arc<DynamicObject>>>, Failure> {
     let mut fresh = BTreeMap::new();
     for given in &facts.imports {
         let exporter = index.exporter(objects.namespace(), &facts.name, given);
         if exporter.is_some() {
             let found = objects.get(given.kind.word(), &given.name).await?;
-            fresh.insert(given.clone(), found);
+            fresh.insert(given.clone(), found.map(Arc::new));
         }
     }
     Ok(fresh)
@@ -231,7 +248,7 @@ impl Importer<'_> {
             .collect()
     }
 
-    fn given_object(&self, kind: GivenKind, name: &str) -> Option<&DynamicObject> {
+    fn given_object(&self, kind: GivenKind, name: &str) -> Option<&Arc<DynamicObject>> {
         let given = Given {
             kind,
             name: name.to_owned(),
@@ -261,11 +278,11 @@ impl Importer<'_> {
         };
         let given: BTreeSet<String> = found
             .iter()
-            .filter(|found| found.value.is_some())
+            .filter(|found| found.content.is_some())
             .map(|found| found.status.name.clone())
             .chain(spec.import_data_mappings.keys().cloned())
             .collect();
-        for found in found.iter_mut().filter(|found| found.value.is_none()) {
+        for found in found.iter_mut().filter(|found| found.content.is_none()) {
             let name = &found.status.name;
             if !blueprint.may_be_absent(name, |other| given.contains(other)) {
                 continue;
@@ -299,15 +316,15 @@ impl Importer<'_> {
         (!settled && self.object("Context", name).is_none()).then(missing_one)
     }
 
-    fn object(&self, kind: &str, name: &str) -> Option<&DynamicObject> {
+    fn object(&self, kind: &str, name: &str) -> Option<&Arc<DynamicObject>> {
         let mut refs = self.context.refs().iter();
         let found =
             refs.find(|found| found.reference.kind.kind == kind && found.reference.name == name);
-        found.and_then(|found| found.object.as_deref())
+        found.and_then(|found| found.object.as_ref())
     }
 
     /// The same, if it may be read for the installation.
-    fn readable(&self, kind: &str, name: &str) -> Option<&DynamicObject> {
+    fn readable(&self, kind: &str, name: &str) -> Option<&Arc<DynamicObject>> {
         let denied = self
             .denied
             .contains_key(&(kind.to_owned(), name.to_owned()));
@@ -329,20 +346,20 @@ impl Importer<'_> {
                 status.kind = "dataObject".into();
                 status.data_ref = key;
                 let found = self.given_object(GivenKind::Data, &object);
-                let value = found.map(|found| found.data["data"].clone());
+                let content = found.map(|found| Content::Data(found.clone()));
                 let generation = found.map(|found| facts::generation(GivenKind::Data, found));
                 let given = Given {
                     kind: GivenKind::Data,
                     name: object,
                 };
                 let (import, source) = self.given(name, given, found, generation);
-                finish(status, import, source, recorded, value)
+                finish(status, import, source, recorded, content)
             }
             Place::Target { key, object } => {
                 status.kind = "target".into();
                 status.target = key;
                 let (import, source, value) = self.target(name, object);
-                finish(status, import, source, recorded, value)
+                finish(status, import, source, recorded, value.map(Content::Made))
             }
             Place::Targets(targets) => self.list(name, targets, recorded, status),
             Place::TargetMap(targets) => self.map(name, targets, recorded, status),
@@ -379,7 +396,7 @@ impl Importer<'_> {
             kind: GivenKind::Target,
             name: object,
         };
-        let value = found.map(content::of_target);
+        let value = found.map(|found| content::of_target(found));
         let (import, source) = self.given(name, given, found, generation);
         (import, source, value)
     }
@@ -420,7 +437,7 @@ impl Importer<'_> {
         Resolved {
             imports,
             status,
-            value: values.map(Value::Array),
+            content: values.map(Value::Array).map(Content::Made),
         }
     }
 
@@ -461,7 +478,7 @@ impl Importer<'_> {
         Resolved {
             imports,
             status,
-            value: values.map(Value::Object),
+            content: values.map(Value::Object).map(Content::Made),
         }
     }
 
@@ -509,7 +526,7 @@ impl Importer<'_> {
             recorded: None,
             present,
         };
-        finish(status, import, None, recorded, value)
+        finish(status, import, None, recorded, value.map(Content::Made))
     }
 
     /// Whether a DataObject or a Target may be imported, in which generation and from which sibling.
@@ -517,7 +534,7 @@ impl Importer<'_> {
         &self,
         name: &str,
         given: Given,
-        found: Option<&DynamicObject>,
+        found: Option<&Arc<DynamicObject>>,
         generation: Option<String>,
     ) -> (Import, Option<String>) {
         let object = self.name_of(given.kind.word(), &given.name);
@@ -578,7 +595,7 @@ fn finish(
     mut import: Import,
     source: Option<String>,
     recorded: Option<&ImportStatus>,
-    value: Option<Value>,
+    content: Option<Content>,
 ) -> Resolved {
     status.config_generation = generation_of(&import);
     let namespace = import.object.namespace.clone();
@@ -594,7 +611,7 @@ fn finish(
     Resolved {
         imports: vec![import],
         status,
-        value,
+        content,
     }
 }
 

@@ -87,6 +87,10 @@ impl Reconciler for Installations {
         Order::Related
     }
 
+    fn takes_turns(&self) -> bool {
+        true
+    }
+
     fn refs(&self, object: &DynamicObject) -> Vec<Ref> {
         imports::references(object, &self.index)
     }

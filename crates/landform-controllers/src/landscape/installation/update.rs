@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
+use landform_api::Budget;
+use landform_api::budget::Size;
 use landform_api::landscaper::execution::ExecutionSpec;
 use landform_api::landscaper::installation::{
     InstallationSpec, InstallationStatus, NamedReference, ObjectReference,
@@ -57,11 +59,7 @@ pub(super) fn prepare(
     world: &World,
 ) -> Result<Ready, Trouble> {
     let blueprint = blueprints.load(&world.spec.blueprint)?;
-    let mut given: BTreeMap<String, Value> = world
-        .imports
-        .iter()
-        .filter_map(|found| Some((found.status.name.clone(), found.value.clone()?)))
-        .collect();
+    let mut given = given_imports(world)?;
     let mapped = map_data(
         MappingKind::Imports,
         &world.spec.import_data_mappings,
@@ -72,6 +70,7 @@ pub(super) fn prepare(
         let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
         Trouble::configuration("ValidateImports", "InvalidImports", texts.join("; "))
     })?;
+    drop(given);
     let nanos = i128::from(context.now_ms()) * 1_000_000;
     let component = serde_json::to_value(&world.spec.component_descriptor).unwrap_or_default();
     let component = Component::read(&component)
@@ -87,15 +86,44 @@ pub(super) fn prepare(
         now: OffsetDateTime::from_unix_timestamp_nanos(nanos).ok(),
     };
     let bound = blueprint
-        .run_import_executions(&input)
+        .import_bindings(&input)
         .map_err(|error| invalid("ValidateImports", "ImportExecutionFailed", &error))?;
-    input.imports = bound.value;
+    input.imports.extend(bound.value);
     input.state.extend(bound.state);
     Ok(Ready {
         blueprint,
         input,
         warnings: bound.warnings,
     })
+}
+
+/// A copy of what is imported, unless it is more than a run may work with.
+fn given_imports(world: &World) -> Result<BTreeMap<String, Value>, Trouble> {
+    let found = world.imports.iter();
+    let found: Vec<_> = found
+        .filter_map(|found| Some((&found.status.name, found.content.as_ref()?.value())))
+        .collect();
+    let Budget { cells, bytes, .. } = Budget::RUN;
+    let mut all = Size::default();
+    for (_, value) in &found {
+        let size = Size::of(value);
+        all.cells += size.cells;
+        all.bytes += size.bytes;
+    }
+    if all.cells > cells || all.bytes > bytes {
+        let message = format!(
+            "the imports are too much together, more than {bytes} bytes or {cells} cells (a map counts 8, a list 4, any other value 1): import less, or smaller objects"
+        );
+        return Err(Trouble::configuration(
+            "ValidateImports",
+            "ImportsTooLarge",
+            message,
+        ));
+    }
+    let copies = found.into_iter();
+    Ok(copies
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect())
 }
 
 pub(super) fn invalid(operation: &str, reason: &str, error: &BlueprintError) -> Trouble {
