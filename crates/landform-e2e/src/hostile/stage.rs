@@ -13,6 +13,8 @@ use crate::Server;
 
 /// The namespace that everything happens in.
 pub(super) const NAMESPACE: &str = "hostile-suite";
+/// The bystander's own: accounts of one namespace are counted as one user.
+const ELSEWHERE: &str = "hostile-bystander";
 /// The path of what is in it.
 pub(super) const CORE: &str = "/api/v1/namespaces/hostile-suite";
 /// Objects that may hold anything.
@@ -80,8 +82,10 @@ impl Stage {
 
     fn furnish(&mut self) -> Outcome {
         self.clear();
-        let namespace = json!({"metadata": {"name": NAMESPACE}});
-        self.made("/api/v1/namespaces", &namespace)?;
+        for name in [NAMESPACE, ELSEWHERE] {
+            let namespace = json!({"metadata": {"name": name}});
+            self.made("/api/v1/namespaces", &namespace)?;
+        }
         for (plural, kind, schema) in [
             (
                 "looses",
@@ -96,24 +100,17 @@ impl Stage {
         ] {
             self.made(DEFINITIONS, &definition(plural, kind, &schema))?;
         }
-        let account = |name: &str| -> Outcome<String> {
-            let accounts = format!("{CORE}/serviceaccounts");
-            self.made(&accounts, &json!({"metadata": {"name": name}}))?;
-            let token = self.made(&format!("{accounts}/{name}/token"), &json!({"spec": {}}))?;
-            let token = token["status"]["token"].as_str();
-            Ok(token.ok_or("the server gives no token")?.to_owned())
-        };
-        let [tenant, powerless, bystander] = ["tenant", "powerless", "bystander"].map(account);
+        let [tenant, powerless] = ["tenant", "powerless"].map(|name| self.account(NAMESPACE, name));
+        let bystander = self.account(ELSEWHERE, "bystander");
         self.token = tenant?;
         self.tenant = self.stranger.with_token(&self.token);
         self.powerless = self.stranger.with_token(&powerless?);
         self.bystander = self.stranger.with_token(&bystander?);
-        let subject =
-            |name: &str| json!({"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE});
+        let subject = |name: &str, namespace: &str| json!({"kind": "ServiceAccount", "name": name, "namespace": namespace});
         let rights = json!({
             "metadata": {"name": "all"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-            "subjects": [subject("tenant"), subject("bystander")],
+            "subjects": [subject("tenant", NAMESPACE), subject("bystander", ELSEWHERE)],
         });
         let bindings =
             format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/rolebindings");
@@ -142,6 +139,29 @@ impl Stage {
         Ok(())
     }
 
+    /// The token of a new account without rights.
+    fn account(&self, namespace: &str, name: &str) -> Outcome<String> {
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        self.made(&accounts, &json!({"metadata": {"name": name}}))?;
+        let token = self.made(&format!("{accounts}/{name}/token"), &json!({"spec": {}}))?;
+        let token = token["status"]["token"].as_str();
+        Ok(token.ok_or("the server gives no token")?.to_owned())
+    }
+
+    /// A new account that may do everything in the namespace, as the tenant can make it.
+    pub(super) fn minted(&self, name: &str) -> Outcome<Access> {
+        let token = self.account(NAMESPACE, name)?;
+        let rights = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
+        });
+        let bindings =
+            format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/rolebindings");
+        self.made(&bindings, &rights)?;
+        Ok(self.stranger.with_token(&token))
+    }
+
     /// Creates an object as the admin.
     pub(super) fn made(&self, path: &str, object: &Value) -> Outcome<Value> {
         let answer = self.admin.json("POST", path, object.to_string().as_bytes());
@@ -166,9 +186,10 @@ impl Stage {
         if self.server.is_some() {
             return;
         }
-        let namespace = format!("/api/v1/namespaces/{NAMESPACE}");
+        let namespaces = [NAMESPACE, ELSEWHERE].map(|name| format!("/api/v1/namespaces/{name}"));
         for path in [
-            namespace.as_str(),
+            namespaces[0].as_str(),
+            &namespaces[1],
             "/api/v1/namespaces/default/secrets/treasure",
             &format!("{DEFINITIONS}/looses.hostile.example.com"),
             &format!("{DEFINITIONS}/stricts.hostile.example.com"),
@@ -177,7 +198,9 @@ impl Stage {
             let _ = self.admin.json("DELETE", path, b"");
         }
         // A server that can't do that fails the next row's preparation, which says so.
-        let _ = self.until(&namespace, |answer| answer.code == 404);
+        for namespace in &namespaces {
+            let _ = self.until(namespace, |answer| answer.code == 404);
+        }
         for plural in ["looses", "stricts", "fulls"] {
             let path = format!("{DEFINITIONS}/{plural}.hostile.example.com");
             let _ = self.until(&path, |answer| answer.code == 404);

@@ -2,6 +2,7 @@
 
 mod callers;
 mod connections;
+mod maps;
 mod room;
 mod streams;
 mod values;
@@ -115,6 +116,7 @@ impl Seen {
 pub(super) fn table() -> Vec<Attack> {
     let parts = [
         values::table(),
+        maps::table(),
         connections::table(),
         streams::table(),
         room::table(),

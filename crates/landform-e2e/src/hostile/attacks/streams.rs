@@ -62,6 +62,19 @@ pub(super) fn table() -> Vec<Attack> {
             ..PLAIN
         },
         Attack {
+            name: "minted accounts",
+            sends: "HTTP/2: 960 reads of one object of 1 MB by 8 accounts that the tenant made, which take no byte of a body",
+            prepare: |stage| {
+                let object =
+                    json!({"metadata": {"name": "one"}, "data": {"a": "x".repeat(1_040_000)}});
+                stage.made(&format!("{CORE}/configmaps"), &object).map(drop)
+            },
+            run: minted_accounts,
+            answers: &[0],
+            memory_mib: 320,
+            ..PLAIN
+        },
+        Attack {
             name: "pings and settings",
             sends: "HTTP/2: 800,000 frames that want an answer, which is never read, without credentials",
             run: pings,
@@ -218,6 +231,34 @@ fn unread_answers(stage: &Stage, seen: &mut Seen) -> Outcome {
         }
     }
     std::thread::sleep(HOLD);
+    Ok(())
+}
+
+/// Accounts are cheap: all that a tenant makes have one share together.
+fn minted_accounts(stage: &Stage, seen: &mut Seen) -> Outcome {
+    understood(stage, seen);
+    let path = format!("{CORE}/configmaps/one");
+    let mut open = Vec::new();
+    for number in 0..8 {
+        let who = stage.minted(&format!("minted-{number}"))?;
+        let begun = Frames::open(&who, 0).and_then(|mut frames| {
+            for _ in 0..120 {
+                frames.request("GET", &path, Head::Whole);
+            }
+            frames.send()?;
+            Ok(frames)
+        });
+        match begun {
+            Ok(frames) => open.push(frames),
+            Err(error) => seen.answer(&Err(error)),
+        }
+    }
+    std::thread::sleep(HOLD);
+    // Nothing is left for the bystander where each of them has a share.
+    let answer = stage.bystander.get(&path);
+    let code = answer.map_or(0, |answer| answer.code);
+    let sentence = format!("another user gets an answer of 1 MB meanwhile ({code})");
+    seen.check(sentence, code == 200);
     Ok(())
 }
 
