@@ -305,7 +305,7 @@ impl Run {
         references: &[Ref],
         most_bytes: usize,
     ) -> Result<Option<Vec<Referred>>, Failure> {
-        let reads = references.to_vec().into_iter();
+        let reads = references.iter().cloned();
         let reads = reads.map(|reference| self.read_ref(reference));
         let mut reads = stream::iter(reads).buffered(READS_AT_ONCE);
         let mut refs = Vec::new();

@@ -90,11 +90,11 @@ fn changes(stage: &Stage, seen: &mut Seen) -> Outcome {
     let all = format!("{LOOSE}?dryRun=All");
     seen.answer(&stage.tenant.json("DELETE", &all, b""));
     if stage.is_ours() {
-        let more = loose("more", 4 * MAPS).to_string();
+        let more = loose("more", 3 * MAPS).to_string();
         let answer = stage.tenant.json("POST", LOOSE, more.as_bytes());
         let code = answer.as_ref().map_or(0, |answer| answer.code);
         seen.check(
-            format!("an object with four times as many is refused ({code})"),
+            format!("an object with three times as many is refused ({code})"),
             matches!(code, 400 | 413),
         );
     }
