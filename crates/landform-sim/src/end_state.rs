@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt as _;
+use landform_api::keys::ANNOTATION_MAKER;
+use landform_api::writer::Maker;
 use landform_store::memory::MemoryStore;
 use landform_store::{Bucket, Key, RangeQuery, Store as _};
 use serde_json::{Map, Value};
@@ -82,6 +84,14 @@ pub fn end_state(store: &MemoryStore) -> EndState {
             for owner in owners.and_then(Value::as_array_mut).into_iter().flatten() {
                 let known = owner["uid"].as_str().and_then(|uid| names.get(uid));
                 owner["uid"] = known.map_or("nobody's", |name| name.as_str()).into();
+            }
+            if let Some(note) = metadata
+                .get_mut("annotations")
+                .and_then(|all| all.get_mut(ANNOTATION_MAKER))
+            {
+                let maker = note.as_str().and_then(Maker::read);
+                let known = maker.and_then(|maker| names.get(&maker.uid).copied());
+                *note = known.map_or("nobody's", |name| name.as_str()).into();
             }
         }
         state.insert(name.clone(), object.to_string());
