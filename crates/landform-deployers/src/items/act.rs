@@ -343,6 +343,9 @@ impl Act<'_> {
                 status.waiting_on.clear();
             })
             .await?;
+        }
+        // A process may have ended between the two writes.
+        if !begun || asked {
             let dropped = self.context.edit_metadata(|metadata| {
                 remove_annotations(metadata, &[keys::OPERATION, keys::RECONCILE_TIME]);
             });
