@@ -7,7 +7,7 @@ use futures::{StreamExt as _, stream};
 use kube::{Client, ResourceExt as _};
 use landform_api::GroupVersionKind;
 use landform_api::project::ProjectProblem;
-use landform_engine::{Context, Failure};
+use landform_engine::{Context, Failure, Right};
 use serde_json::Value;
 
 use crate::apply::{self, ApplyError, Kinds, Outcome, Served};
@@ -167,7 +167,29 @@ impl Acting<'_> {
         let is_foreign = |live: &Value| self.context.is_foreign(live, actor);
         let (client, object) = (&self.client, &wanted.object);
         let brought = apply::bring(client, served, id, object, only_there, &is_foreign).await;
+        let brought = match brought {
+            Err(ApplyError::Refused(message)) => {
+                let missing = self.missing(served, id).await;
+                Err(ApplyError::Refused(missing.unwrap_or(message)))
+            }
+            brought => brought,
+        };
         (id.clone(), Ok(Some(brought)))
+    }
+
+    /// All rights to an object that are missing, where the API tells of the first one (C6).
+    async fn missing(&self, served: &Served, id: &ObjectId) -> Option<String> {
+        let right = |verb: &str, name: &str| {
+            let namespace = id.namespace.as_deref().unwrap_or_default();
+            Right::new(verb, &id.group, &served.plural, namespace, name)
+        };
+        let rights = [
+            right("get", &id.name),
+            right("create", ""),
+            right("patch", &id.name),
+        ];
+        let missing = self.context.missing(rights).await.ok()??;
+        Some(missing.of("the project").to_string())
     }
 
     fn take(

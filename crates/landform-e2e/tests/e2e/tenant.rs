@@ -378,7 +378,12 @@ fn ways(proof: &str) -> Vec<Way> {
                 "metadata": {"name": "files"}, "spec": {"directory": format!("{proof}/projects/files")},
             })],
             told_by: "project/files",
-            missing: &["jane", "cannot", "configmaps"],
+            missing: &[
+                "jane",
+                "get configmaps",
+                "create configmaps",
+                "patch configmaps",
+            ],
         },
         Way {
             name: "a project of a directory that she may not use",
