@@ -281,6 +281,8 @@ impl Act<'_> {
     /// waited for: the error says so if it doesn't.
     async fn interrupt(&self, deployer: Option<&Arc<dyn Deployer>>) -> Result<Outcome, Failure> {
         let before = self.item.object.status.last_error.as_ref();
+        // A process may have ended between this error and the end of the request.
+        let before = before.filter(|before| before.reason != INTERRUPTED);
         let before = before.map(|before| format!("; the last error was: {}", before.message));
         let goes_on = self.end_care(deployer).await.err();
         let goes_on = goes_on.map(|failure| format!("; it may still go on: {failure}"));
