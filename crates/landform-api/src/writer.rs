@@ -92,8 +92,7 @@ impl Writer {
         std::iter::once(alone(self)).chain(others).collect()
     }
 
-    /// The same, unless there are so many that no note should list them: then it is a writer without rights, until the object is
-    /// replaced as a whole.
+    /// The same, or a writer without rights when there are more than [`WRITERS_MAX`]. Replacing the object as a whole ends that.
     #[must_use]
     pub fn limited(self) -> Self {
         if self.and.len() < WRITERS_MAX {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::duration;
 use crate::schedule::Schedule;
 
 /// When an installation that has come to an end is reconciled again by itself. Only the roots of a landscape are.
@@ -28,7 +29,7 @@ pub struct RepeatedReconcile {
     pub number_of_reconciles: Option<i32>,
     /// The time between two of them, for instance `90s` or `24h`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
+    #[schemars(regex(pattern = duration::PATTERN))]
     pub interval: Option<String>,
     /// A crontab in UTC, which counts instead of the interval: `minute hour day month weekday`, a word such as
     /// `@daily`, or `@every 90s`.
