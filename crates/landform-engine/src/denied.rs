@@ -11,6 +11,8 @@ use landform_api::writer::{ACCOUNT_PREFIX, RIGHTS_MISSING, Writer};
 use crate::acting::Right;
 use crate::reconciler::Failure;
 
+/// Missing rights are asked for again after this time: no event says that one was granted.
+pub const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
 /// An error lists at most this many rights.
 const RIGHTS_LISTED_MAX: usize = 20;
 

@@ -70,7 +70,7 @@ pub use authorship::Change;
 pub use clock::{Clock, SystemClock, read_time, write_time};
 pub use content::{content_of_all, content_of_spec};
 pub use context::{Context, Referred};
-pub use denied::Denied;
+pub use denied::{Denied, RIGHTS_RECHECK};
 pub use engine::{Builder, Engine, EngineError, StartError};
 pub use errors::{CONDITION_RECONCILED, ConditionFields, ErrorPlace};
 pub use fetch::fetch;

@@ -123,8 +123,8 @@ pub enum Claim {
 /// A service account that is named, changed or taken away leaves the content's writer as it was: who names one doesn't
 /// vouch for the content, only for the account. Who writes the content vouches for the account as well.
 ///
-/// The note never gets stronger than the weakest author of what stays in the object, and whoever changes something that
-/// counts beside the content ([`counts_beside`]) becomes one of the authors.
+/// The note never gets stronger than the weakest author of what stays in the object. A change of something that counts
+/// beside the content ([`counts_beside`]) makes its sender one of the authors.
 pub fn note_writer(
     resource: &Resource,
     object: &mut Object,

@@ -83,7 +83,7 @@ impl ApiServer {
     /// Changes an existing object: reads it, lets `change` say what it should be, and writes that if nothing was
     /// written in between. Otherwise `change` is asked again about the newer object: a change that names a
     /// resourceVersion, by itself or as a patch that sets it, is refused then, any other one is made (C4).
-    /// Of large objects few are decoded at once, whoever changes them.
+    /// Limits how many large objects are decoded at once, for all callers together.
     pub(crate) async fn modify(
         &self,
         place: &Place,

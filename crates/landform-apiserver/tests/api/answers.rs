@@ -1,4 +1,4 @@
-//! Answers that nobody reads, and what reading large objects costs.
+//! Answers that no client reads, and what reading large objects costs.
 
 use http::{Method, Request};
 use http_body_util::Full;

@@ -163,7 +163,7 @@ fn what_is_not_inline_is_said() {
         let error = render(component.clone(), expression).expect_err(expression);
         assert!(error.contains(piece), "{expression}: {error}");
     }
-    // A component that no template asks for is in nobody's way.
+    // A component that no template asks for has no effect.
     assert_eq!(
         render(reference, ".componentDescriptorDef.ref.version"),
         Ok(json!("v1"))

@@ -104,7 +104,7 @@ impl Act<'_> {
         }
     }
 
-    /// An operation that there isn't is told, and else ignored.
+    /// Reports an unknown operation, which has no other effect.
     async fn tell_operation(&self) -> Result<(), Failure> {
         let now = write_time(self.context.now_ms());
         let before = &self.item.object.status.conditions;

@@ -149,7 +149,7 @@ impl ReconcilerController {
             | Standing::NotServed(_)
             | Standing::Holds(_)
             | Standing::Denied(_) => Outcome::Recheck(RECHECK),
-            // A right that is taken away tells nobody.
+            // No event says that a right was taken away.
             Standing::Registered if *context.actor() != Actor::Engine => Outcome::Recheck(RECHECK),
             Standing::Taken(by) => Outcome::Wait(format!("{KIND} {by} to let go of the kind")),
             Standing::Registered | Standing::Invalid(_) | Standing::Unreachable(_) => Outcome::Done,

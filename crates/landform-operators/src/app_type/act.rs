@@ -8,7 +8,9 @@ use landform_api::catalog::operator_version::OperatorVersionSpec;
 use landform_api::catalog::{self, AppTypePhase, keys};
 use landform_catalog::{Edges, Payload};
 use landform_decide::app_type::{Action, Decision, installed, upgrading};
-use landform_engine::{Context, Denied, EventType, Failure, Outcome, Right, write_time};
+use landform_engine::{
+    Context, Denied, EventType, Failure, Outcome, RIGHTS_RECHECK, Right, write_time,
+};
 use semver::Version;
 use serde_json::json;
 
@@ -17,8 +19,6 @@ use crate::definition::write::{self, DefinitionOwner};
 use crate::objects;
 use crate::shared::Shared;
 
-/// Missing rights are asked for again after this time.
-const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
 /// So many versions that ran before are remembered.
 const HISTORY: usize = 20;
 
@@ -57,7 +57,7 @@ pub(super) async fn carry_out(
         act.act(action).await?;
     }
     if refused.is_some() {
-        // A right that is granted tells nobody.
+        // No event says that a right was granted.
         return Ok(Outcome::Recheck(RIGHTS_RECHECK));
     }
     let waiting = decision.waiting_on.first();

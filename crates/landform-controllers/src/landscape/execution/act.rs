@@ -100,7 +100,7 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// An operation that there isn't is told, and else ignored.
+    /// Reports an unknown operation, which has no other effect.
     fn tell_operation(&mut self) {
         let now = write_time(self.context.now_ms());
         let annotations = self.world.metadata.annotations.as_ref();

@@ -8,7 +8,7 @@ use landform_api::landscaper::{
 };
 use landform_decide::Rule;
 use landform_decide::installation::{Action, ChildKind, Decision, Problem};
-use landform_engine::{Context, EventType, Failure, Outcome, write_time};
+use landform_engine::{Context, EventType, Failure, Outcome, RIGHTS_RECHECK, write_time};
 
 use super::observe::{World, annotation, word};
 use super::{automatic, export, moment, update};
@@ -17,8 +17,6 @@ use crate::landscape::facts;
 use crate::landscape::index::Index;
 use crate::landscape::report::{Trouble, forget_refusal, set_condition, set_error};
 
-/// Missing rights are asked for again after this time.
-const RIGHTS_RECHECK: std::time::Duration = std::time::Duration::from_secs(30);
 /// What is waited for when nothing else is.
 const AUTOMATIC: &str = "the next automatic reconcile";
 /// A dependency whose imports have changed is looked at again after this time.
@@ -133,7 +131,7 @@ impl<'a> Act<'a> {
             }
         }
         Ok(End::Settled(match waiting {
-            // A right that is granted tells nobody.
+            // No event says that a right was granted.
             Some(_) if world.lacks_rights => Outcome::Recheck(RIGHTS_RECHECK),
             None => match decision.look_ms {
                 Some(at_ms) => Outcome::WaitUntil(AUTOMATIC.into(), at_ms),
@@ -253,7 +251,7 @@ impl<'a> Act<'a> {
         }
     }
 
-    /// An operation that there isn't is told, and else ignored.
+    /// Reports an unknown operation, which has no other effect.
     fn tell_operation(&mut self) {
         let now = write_time(self.context.now_ms());
         let operation = annotation(&self.metadata, keys::OPERATION);

@@ -112,6 +112,21 @@ fn flood(
     std::thread::sleep(HOLD);
 }
 
+/// A connection that asks for something and takes no byte of the answers.
+fn asked(who: &Access, seen: &mut Seen, ask: impl FnOnce(&mut Frames)) -> Option<Frames> {
+    let begun = Frames::open(who, 0).and_then(|mut frames| {
+        ask(&mut frames);
+        frames.send().map(|()| frames)
+    });
+    match begun {
+        Ok(frames) => Some(frames),
+        Err(error) => {
+            seen.answer(&Err(error));
+            None
+        }
+    }
+}
+
 /// Whether the frames are those of HTTP/2 at all.
 fn understood(stage: &Stage, seen: &mut Seen) {
     let understood = Frames::is_understood(&stage.stranger);
@@ -192,7 +207,7 @@ fn closed_windows(stage: &Stage, seen: &mut Seen) -> Outcome {
     let path = format!("{CORE}/configmaps");
     let mut open = Vec::new();
     for number in 0..connections {
-        let begun = Frames::open(&stage.tenant, 0).and_then(|mut frames| {
+        open.extend(asked(&stage.tenant, seen, |frames| {
             for stream in 0..each {
                 let path = match (number + stream) % 3 {
                     0 => path.clone(),
@@ -201,13 +216,7 @@ fn closed_windows(stage: &Stage, seen: &mut Seen) -> Outcome {
                 };
                 frames.request("GET", &path, Head::Whole);
             }
-            frames.send()?;
-            Ok(frames)
-        });
-        match begun {
-            Ok(frames) => open.push(frames),
-            Err(error) => seen.answer(&Err(error)),
-        }
+        }));
     }
     std::thread::sleep(HOLD);
     Ok(())
@@ -218,17 +227,11 @@ fn unread_answers(stage: &Stage, seen: &mut Seen) -> Outcome {
     let path = format!("{CORE}/configmaps/one");
     let mut open = Vec::new();
     for _ in 0..stage.count(14, 4) {
-        let begun = Frames::open(&stage.tenant, 0).and_then(|mut frames| {
+        open.extend(asked(&stage.tenant, seen, |frames| {
             for _ in 0..200 {
                 frames.request("GET", &path, Head::Whole);
             }
-            frames.send()?;
-            Ok(frames)
-        });
-        match begun {
-            Ok(frames) => open.push(frames),
-            Err(error) => seen.answer(&Err(error)),
-        }
+        }));
     }
     std::thread::sleep(HOLD);
     Ok(())
@@ -241,17 +244,11 @@ fn minted_accounts(stage: &Stage, seen: &mut Seen) -> Outcome {
     let mut open = Vec::new();
     for number in 0..8 {
         let who = stage.minted(&format!("minted-{number}"))?;
-        let begun = Frames::open(&who, 0).and_then(|mut frames| {
+        open.extend(asked(&who, seen, |frames| {
             for _ in 0..120 {
                 frames.request("GET", &path, Head::Whole);
             }
-            frames.send()?;
-            Ok(frames)
-        });
-        match begun {
-            Ok(frames) => open.push(frames),
-            Err(error) => seen.answer(&Err(error)),
-        }
+        }));
     }
     std::thread::sleep(HOLD);
     // Nothing is left for the bystander where each of them has a share.
