@@ -207,15 +207,14 @@ struct Initial {
 impl Watcher {
     /// Makes lines of what the watch begins with: as many as are sent at once.
     fn take_initial(&mut self) {
-        let mut bytes = 0;
-        while bytes < PIECE
+        while let Some(record) = self.initial.records.as_slice().first()
+            && self.has_room_for(record)
             && let Some(record) = self.initial.records.next()
         {
             let line = self.lines.record("ADDED", &record, record.modified);
-            bytes += line.len();
             self.queue.push_back(line);
         }
-        if bytes < PIECE
+        if self.initial.records.as_slice().is_empty()
             && let Some(revision) = self.initial.end.take()
         {
             self.queue.push_back(self.lines.bookmark(revision, true));
@@ -224,15 +223,20 @@ impl Watcher {
 
     /// Makes lines of events: as many as are sent at once.
     fn take_events(&mut self) {
-        let mut bytes: usize = self.queue.iter().map(Bytes::len).sum();
-        while bytes < PIECE
+        while let Some(event) = self.events.front()
+            && self.has_room_for(&event.record)
             && let Some(event) = self.events.pop_front()
         {
             if let Some(line) = self.lines.event(&event, &self.selection) {
-                bytes += line.len();
                 self.queue.push_back(line);
             }
         }
+    }
+
+    /// Whether the line of a record is sent together with those that wait. A line that waits for the next piece is in nobody's share.
+    fn has_room_for(&self, record: &Record) -> bool {
+        let waiting: usize = self.queue.iter().map(Bytes::len).sum();
+        self.queue.is_empty() || waiting + record.value.len() < PIECE
     }
 
     /// A piece as a part of what its reader has not read; a watch of one who has too much of that ends.
