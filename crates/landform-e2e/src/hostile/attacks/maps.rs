@@ -48,6 +48,7 @@ pub(super) fn table() -> Vec<Attack> {
             run: imports,
             answers: &[201, 400, 404, 413],
             memory_mib: 640,
+            probe_ms: 500,
             ..PLAIN
         },
     ]
