@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use http::Method;
 use landform_store::RangeQuery;
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::Handle;
 
 use crate::body::Body;
 use crate::error::{ApiError, Result};
@@ -51,17 +51,13 @@ impl ApiServer {
         work: Work,
         caller: &str,
     ) -> Result<http::Response<Body>> {
-        // A runtime of one thread, as simulations have, must do the same things in the same order each time.
-        let runtime = Handle::current();
-        if runtime.runtime_flavor() != RuntimeFlavor::MultiThread
-            || !self.is_heavy(&call, &work).await?
-        {
+        if !landform_threads::has_others() || !self.is_heavy(&call, &work).await? {
             // In a piece of memory of its own: a task of all parts together is larger than what the allocator hands out
             // cheaply, and came from fresh pages each time.
             return Box::pin(self.work(&call, work)).await;
         }
         let place = self.shared.heavy.enter(caller).await?;
-        let server = self.clone();
+        let (server, runtime) = (self.clone(), Handle::current());
         let work = tokio::task::spawn_blocking(move || {
             // Kept even if nobody waits for the answer any more: the thread is busy until the end.
             let _place = place;

@@ -36,7 +36,7 @@ use crate::request::query::Query;
 use crate::request::receive::receive;
 use crate::respond;
 use crate::room::StoreQuota;
-use crate::shares::{Share, Shares};
+use crate::shares::{Share, Shares, WATCHES_MAX};
 use crate::tokens::{StaticToken, TokenKey, Tokens};
 
 /// Which line of the audit log a request has.
@@ -132,6 +132,8 @@ pub(crate) struct Shared {
     own: Lane,
     /// For requests on large values, besides their place in another lane.
     pub(crate) heavy: Lane,
+    /// For watches, while an object is decoded that is large.
+    pub(crate) heavy_watches: Lane,
     /// Places for changes of large objects: each holds two of them decoded.
     pub(crate) large_changes: tokio::sync::Semaphore,
     /// Wakes those who wait in their order; a `watch` channel would shuffle them, and no simulation of
@@ -201,6 +203,7 @@ impl ApiServer {
                 writes: Lane::new(config.writes_in_flight),
                 own: Lane::new(OWN_IN_FLIGHT),
                 heavy: Lane::with_queue(heavy::places(), heavy::WAITING_MAX),
+                heavy_watches: Lane::with_queue(heavy::places(), WATCHES_MAX),
                 large_changes: tokio::sync::Semaphore::new(heavy::places()),
                 config,
                 metrics: Metrics::new(),

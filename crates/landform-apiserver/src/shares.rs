@@ -12,7 +12,7 @@ use crate::error::{ApiError, Reason};
 use crate::identity::Identity;
 
 /// One user may have this many watches open.
-const WATCHES_MAX: usize = 2_000;
+pub(crate) const WATCHES_MAX: usize = 2_000;
 /// Large bodies of one user may have this many bytes.
 const USER_BODY_BYTES: usize = 64 << 20;
 /// Large bodies may have this many bytes.

@@ -16,9 +16,11 @@ use landform_api::GroupKind;
 use landform_api::kind::split_api_version;
 use landform_api::writer::{Authors, MadeFor, OnBehalf, Together, Writer};
 use landform_schedule::{RunId, Version};
+use landform_threads::aside_if;
 use serde::Deserialize;
 use tokio_util::task::TaskTracker;
 
+use crate::large::LARGE_BYTES;
 use crate::message::{Inbox, Message, WriteTarget, Written};
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
@@ -200,7 +202,8 @@ struct AnswerMetadata {
 }
 
 fn written(bytes: &[u8]) -> Option<Written> {
-    let answer: Answer = serde_json::from_slice(bytes).ok()?;
+    let read = || serde_json::from_slice(bytes).ok();
+    let answer: Answer = aside_if(bytes.len() > LARGE_BYTES, read)?;
     let (group, _) = split_api_version(&answer.api_version)?;
     let metadata = answer.metadata;
     // Marked and held by nothing is gone already (G3). A bare Status tells of a removal, too.

@@ -11,6 +11,7 @@ use landform_api::keys::{
 };
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_schedule::{Event, Order, Role, Sight, Version};
+use landform_threads::aside_if;
 use tokio::sync::watch;
 
 use crate::content::content_of_all;
@@ -140,6 +141,10 @@ impl Driver {
     }
 
     pub(crate) fn source_event(&mut self, key: &Arc<GroupKind>, epoch: u64, event: SourceEvent) {
+        aside_if(event.is_large(), || self.take_event(key, epoch, event));
+    }
+
+    fn take_event(&mut self, key: &Arc<GroupKind>, epoch: u64, event: SourceEvent) {
         let Some(kind) = self.kinds.get_mut(&**key) else {
             return;
         };

@@ -4,6 +4,9 @@
 //! object, or what it refers to, is large lets the text go, waits for a place, and reads again: whoever waits holds nothing. A run has
 //! at most one place, so that none waits for another; places are given in the order in which they were asked for.
 //!
+//! Any run that has found something large computes beside the threads that serve requests, and few do at once ([`Turns`]). A run that
+//! waits for programs holds no turn meanwhile.
+//!
 //! [`Reconciler::takes_turns`]: crate::Reconciler::takes_turns
 
 use std::sync::Arc;
@@ -13,6 +16,7 @@ use kube::core::{DynamicObject, Request, TypeMeta};
 use kube::{Client, Error};
 use landform_api::Budget;
 use landform_api::budget::Size;
+use landform_threads::{Turns, aside_if};
 use serde::de::Error as _;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,14 +32,21 @@ const PLACES: usize = 2;
 
 /// The places of runs with large values.
 #[derive(Clone)]
-pub(crate) struct LargeRuns(Arc<Semaphore>);
+pub(crate) struct LargeRuns {
+    places: Arc<Semaphore>,
+    /// Turns to compute, with a place and without.
+    pub(crate) turns: Turns,
+}
 
 /// A place; it is free again when this is dropped.
 pub(crate) struct LargePlace(#[expect(dead_code, reason = "held")] OwnedSemaphorePermit);
 
 impl Default for LargeRuns {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(PLACES)))
+        Self {
+            places: Arc::new(Semaphore::new(PLACES)),
+            turns: Turns::new(PLACES),
+        }
     }
 }
 
@@ -45,7 +56,7 @@ impl LargeRuns {
         &self,
         cancellation: &CancellationToken,
     ) -> Result<LargePlace, Failure> {
-        let place = cancellation.run_until_cancelled(self.0.clone().acquire_owned());
+        let place = cancellation.run_until_cancelled(self.places.clone().acquire_owned());
         match place.await {
             Some(Ok(place)) => Ok(LargePlace(place)),
             // It is never closed.
@@ -71,7 +82,7 @@ pub(crate) async fn text_of(
 
 /// The object that a text stands for. What it holds is built once: kube's own way to decode builds it twice.
 pub(crate) fn decoded(text: &str) -> Result<DynamicObject, Error> {
-    object_of(text).map_err(Error::SerdeError)
+    aside_if(text.len() > LARGE_BYTES, || object_of(text)).map_err(Error::SerdeError)
 }
 
 fn object_of(text: &str) -> serde_json::Result<DynamicObject> {

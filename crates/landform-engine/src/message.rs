@@ -68,6 +68,17 @@ pub(crate) enum SourceEvent {
     Recovered,
 }
 
+impl SourceEvent {
+    /// Whether something large has to be decoded for it.
+    pub(crate) fn is_large(&self) -> bool {
+        match self {
+            Self::Listed(objects) => objects.iter().any(Sighted::is_large),
+            Self::Applied(object) | Self::Deleted(object) => object.is_large(),
+            Self::Absent | Self::Failing(_) | Self::Recovered => false,
+        }
+    }
+}
+
 /// What a run writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteTarget {

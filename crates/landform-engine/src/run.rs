@@ -10,6 +10,7 @@ use kube::{Client, ResourceExt as _};
 use landform_api::keys::{ANNOTATION_RENAMED_FROM, ANNOTATION_RETRIGGER_AT};
 use landform_api::words::status_message;
 use landform_schedule::{Phase, Reason, Retry, RunId};
+use landform_threads::{Aside, Large};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -117,7 +118,10 @@ impl Run {
             report.end().await;
         }
         let writes = TaskTracker::new();
-        let attempt = AssertUnwindSafe(self.attempt(&writes)).catch_unwind().await;
+        let large = Large::default();
+        let attempt = Box::pin(self.attempt(&writes, &large));
+        let attempt = Aside::new(attempt, large.clone(), &self.large.turns);
+        let attempt = AssertUnwindSafe(attempt).catch_unwind().await;
         writes.close();
         writes.wait().await;
         let ending = attempt.unwrap_or_else(|panic| Err(panicked(&self.key, &*panic)));
@@ -136,10 +140,10 @@ impl Run {
         }
     }
 
-    async fn attempt(&self, writes: &TaskTracker) -> Result<Ending, Failure> {
+    async fn attempt(&self, writes: &TaskTracker, large: &Large) -> Result<Ending, Failure> {
         let began_ms = self.clock.now_ms();
         let mut place = None;
-        let Some(object) = self.read_in_turn(&mut place).await? else {
+        let Some(object) = self.read_in_turn(&mut place, large).await? else {
             return Ok(Ending::nothing());
         };
         let clients = Clients {
@@ -158,7 +162,7 @@ impl Run {
             Held::Finished => return Ok(Ending::nothing()),
         };
         let object = Arc::new(object);
-        let context = self.context(own.clone(), clients, object.clone(), &mut place);
+        let context = self.context(own.clone(), clients, object.clone(), &mut place, large);
         let context = context.await?;
         let result = match context.settle_actor(self.writers_noted).await {
             Ok(()) => {
@@ -196,16 +200,19 @@ impl Run {
     async fn read_in_turn(
         &self,
         place: &mut Option<LargePlace>,
+        large: &Large,
     ) -> Result<Option<DynamicObject>, Failure> {
         let namespace = self.resource.namespaced.then_some(&*self.key.namespace);
         let api = api_of(self.client.clone(), &self.resource.api, namespace);
         let read = || large::text_of(&self.client, &api, &self.key.name);
         let mut text = read().await?;
-        let is_large = |text: &String| text.len() > LARGE_BYTES;
-        if self.reconciler.takes_turns() && text.as_ref().is_some_and(is_large) {
-            drop(text.take());
-            *place = Some(self.large.enter(&self.cancellation).await?);
-            text = read().await?;
+        if text.as_ref().is_some_and(|text| text.len() > LARGE_BYTES) {
+            large.set();
+            if self.reconciler.takes_turns() {
+                drop(text.take());
+                *place = Some(self.large.enter(&self.cancellation).await?);
+                text = read().await?;
+            }
         }
         let object = text.map(|text| large::decoded(&text)).transpose();
         Ok(object?)
@@ -261,6 +268,7 @@ impl Run {
         clients: Clients,
         object: Arc<DynamicObject>,
         place: &mut Option<LargePlace>,
+        large: &Large,
     ) -> Result<Context, Failure> {
         let references = self.reconciler.refs(&object);
         let most = if self.reconciler.takes_turns() && place.is_none() {
@@ -268,11 +276,11 @@ impl Run {
         } else {
             usize::MAX
         };
-        let refs = match self.read_refs(&references, most).await? {
+        let refs = match self.read_refs(&references, most, large).await? {
             Some(refs) => refs,
             None => {
                 *place = Some(self.large.enter(&self.cancellation).await?);
-                let refs = self.read_refs(&references, usize::MAX).await?;
+                let refs = self.read_refs(&references, usize::MAX, large).await?;
                 refs.unwrap_or_default()
             }
         };
@@ -304,6 +312,7 @@ impl Run {
         &self,
         references: &[Ref],
         most_bytes: usize,
+        large: &Large,
     ) -> Result<Option<Vec<Referred>>, Failure> {
         let reads = references.iter().cloned();
         let reads = reads.map(|reference| self.read_ref(reference));
@@ -313,6 +322,9 @@ impl Run {
         while let Some(read) = reads.next().await {
             let (mut referred, text) = read?;
             if let Some(text) = text {
+                if so_far.bytes + text.len() > LARGE_BYTES {
+                    large.set();
+                }
                 if so_far.bytes + text.len() > most_bytes {
                     return Ok(None);
                 }

@@ -36,6 +36,10 @@ impl Sighted {
         }
     }
 
+    pub(crate) fn is_large(&self) -> bool {
+        matches!(self, Self::Large { .. })
+    }
+
     /// The object, decoded. It should be let go before the next one is.
     pub(crate) fn object(&self) -> Cow<'_, DynamicObject> {
         match self {

@@ -18,6 +18,7 @@ const ORDER: &[&str] = &[
     "landform-template",
     "landform-spiff",
     "landform-blueprint",
+    "landform-threads",
     "landform-store",
     "landform-apiserver",
     "landform-process",

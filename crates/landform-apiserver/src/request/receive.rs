@@ -67,6 +67,10 @@ where
         }
         if received > counted {
             refused = !share.grow(received - counted);
+            if counted == FIRST_BYTES {
+                // To double as the bytes come would take up to twice as much as is counted.
+                whole.reserve_exact(announced.min(BODY_BYTES).saturating_sub(whole.len()));
+            }
             counted = received;
         }
         while data.has_remaining() {

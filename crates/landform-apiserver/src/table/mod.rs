@@ -92,14 +92,16 @@ fn columns(resource: &Resource) -> Vec<Column> {
 }
 
 /// The cells of an object.
-fn cells(resource: &Resource, object: &Object) -> Vec<Value> {
+fn cells(resource: &Resource, whole: &Value) -> Vec<Value> {
+    let Value::Object(object) = whole else {
+        return Vec::new();
+    };
     if !resource.is_custom() {
         return builtin::cells(resource, object);
     }
     let mut cells = vec![json!(meta::name(object))];
-    let whole = Value::Object(object.clone());
     for column in &resource.columns {
-        cells.push(custom_cell(&column.type_, &column.path.find(&whole)));
+        cells.push(custom_cell(&column.type_, &column.path.find(whole)));
     }
     if resource.columns.is_empty() {
         cells.push(json!(age(meta::text(object, "creationTimestamp"))));
@@ -156,12 +158,14 @@ fn text_of(value: &Value) -> String {
 }
 
 /// A row.
-pub(crate) fn row(resource: &Resource, object: &Object, include: Include) -> Value {
-    let mut row = json!({"cells": cells(resource, object)});
-    match include {
-        Include::None => {}
-        Include::Metadata => row["object"] = partial(object),
-        Include::Object => row["object"] = Value::Object(object.clone()),
+pub(crate) fn row(resource: &Resource, object: Object, include: Include) -> Value {
+    // Paths of columns are followed in a value; to copy a large object for that would cost as much as to decode it.
+    let whole = Value::Object(object);
+    let mut row = json!({"cells": cells(resource, &whole)});
+    match (include, &whole) {
+        (Include::Metadata, Value::Object(object)) => row["object"] = partial(object),
+        (Include::Object, _) => row["object"] = whole,
+        (Include::None | Include::Metadata, _) => {}
     }
     row
 }
@@ -186,10 +190,12 @@ pub(crate) fn table(
     } else {
         Vec::new()
     };
-    json!({
-        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
-        "columnDefinitions": columns, "rows": rows,
-    })
+    let mut table = json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": columns,
+    });
+    // Moved: the macro would copy the objects in the rows.
+    table["rows"] = Value::Array(rows);
+    table
 }
 
 #[cfg(test)]

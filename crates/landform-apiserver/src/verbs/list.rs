@@ -44,6 +44,11 @@ impl Selection {
         self.name.is_none() && self.labels.is_empty() && self.fields.is_empty()
     }
 
+    /// Whether objects are decoded to be selected.
+    pub(crate) fn decodes(&self) -> bool {
+        !self.fields.only_needs_key()
+    }
+
     /// Whether a record is selected.
     pub(crate) fn matches(&self, resource: &Resource, record: &Record) -> bool {
         if !self.labels.is_empty() {

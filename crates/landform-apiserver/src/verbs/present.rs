@@ -78,7 +78,7 @@ pub(crate) fn one(
         Shape::Table => {
             let include = table::Include::from_query(&call.query)?;
             let object = object(resource, value, revision)?;
-            let rows = vec![table::row(resource, &object, include)];
+            let rows = vec![table::row(resource, object, include)];
             respond::value(
                 status,
                 &table::table(resource, rows, &json!({}), true),
@@ -193,7 +193,7 @@ pub(crate) fn many(
             let frame = Frame::new(&frame, "rows", form.encoding);
             frame.filled(limits, &page.records, |record| {
                 let object = object(resource, &record.value, record.modified)?;
-                Ok(table::row(resource, &object, include))
+                Ok(table::row(resource, object, include))
             })?
         }
     };

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use landform_store::{Event, EventKind, Record, Revision, Watch, WatchError};
+use landform_threads::aside_if;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -20,8 +21,10 @@ use super::{Place, present};
 use crate::answers;
 use crate::body::Body;
 use crate::error::{ApiError, Reason, Result};
+use crate::heavy::LARGE_BYTES;
 use crate::identity::Identity;
-use crate::registry::Resource;
+use crate::lanes::Held;
+use crate::registry::{Presentation, Resource};
 use crate::request::accept::{Encoding, Shape};
 use crate::respond;
 use crate::server::{ApiServer, Call};
@@ -206,53 +209,91 @@ struct Initial {
 
 impl Watcher {
     /// Makes lines of what the watch begins with: as many as are sent at once.
-    fn take_initial(&mut self) {
-        let mut bytes = 0;
-        while bytes < PIECE
-            && let Some(record) = self.initial.records.next()
+    async fn take_initial(&mut self) -> Result<()> {
+        while let Some(record) = self.initial.records.as_slice().first()
+            && self.has_room_for(record)
         {
-            let line = self.lines.record("ADDED", &record, record.modified);
-            bytes += line.len();
+            let turn = self.turn(record.value.len()).await?;
+            let Some(record) = self.initial.records.next() else {
+                break;
+            };
+            let line = || self.lines.record("ADDED", &record, record.modified);
+            let line = aside_if(turn.is_some(), line);
             self.queue.push_back(line);
         }
-        if bytes < PIECE
+        if self.initial.records.as_slice().is_empty()
             && let Some(revision) = self.initial.end.take()
         {
             self.queue.push_back(self.lines.bookmark(revision, true));
         }
+        Ok(())
     }
 
     /// Makes lines of events: as many as are sent at once.
-    fn take_events(&mut self) {
-        let mut bytes: usize = self.queue.iter().map(Bytes::len).sum();
-        while bytes < PIECE
-            && let Some(event) = self.events.pop_front()
+    async fn take_events(&mut self) -> Result<()> {
+        while let Some(event) = self.events.front()
+            && self.has_room_for(&event.record)
         {
-            if let Some(line) = self.lines.event(&event, &self.selection) {
-                bytes += line.len();
+            let before = event
+                .previous
+                .as_ref()
+                .map_or(0, |record| record.value.len());
+            let turn = self.turn(event.record.value.len().max(before)).await?;
+            let Some(event) = self.events.pop_front() else {
+                break;
+            };
+            let line = || self.lines.event(&event, &self.selection);
+            if let Some(line) = aside_if(turn.is_some(), line) {
                 self.queue.push_back(line);
             }
         }
+        Ok(())
+    }
+
+    /// Waits until it is the user's turn to have an object of this length decoded, if it is large and has to be.
+    async fn turn(&mut self, length: usize) -> Result<Option<Held>> {
+        let decodes = self.lines.decodes() || self.selection.decodes();
+        if !decodes || length <= LARGE_BYTES || !landform_threads::has_others() {
+            return Ok(None);
+        }
+        let lane = &self.lines.server.shared.heavy_watches;
+        Ok(Some(lane.enter(&self.reader.counted_as()).await?))
+    }
+
+    /// Whether the line of a record is sent together with those that wait. A line that waits for the next piece is in nobody's share.
+    fn has_room_for(&self, record: &Record) -> bool {
+        let waiting: usize = self.queue.iter().map(Bytes::len).sum();
+        self.queue.is_empty() || waiting + record.value.len() < PIECE
     }
 
     /// A piece as a part of what its reader has not read; a watch of one who has too much of that ends.
     fn counted(&mut self, piece: Bytes) -> Bytes {
         let answers = &self.lines.server.shared.answers;
-        answers::count_piece(answers, &self.reader, piece).unwrap_or_else(|error| {
-            self.queue.clear();
-            self.events.clear();
-            self.initial = Initial::default();
-            self.ended = true;
-            line("ERROR", error.to_status().to_string().as_bytes())
-        })
+        answers::count_piece(answers, &self.reader, piece)
+            .unwrap_or_else(|error| self.broken(&error))
+    }
+
+    /// Ends the watch; what is left to send is this.
+    fn broken(&mut self, error: &ApiError) -> Bytes {
+        self.queue.clear();
+        self.events.clear();
+        self.initial = Initial::default();
+        self.ended = true;
+        line("ERROR", error.to_status().to_string().as_bytes())
+    }
+
+    async fn take_lines(&mut self) -> Result<()> {
+        self.take_initial().await?;
+        self.take_events().await
     }
 
     /// The next bytes to send; `None` when the watch is over.
     async fn next_piece(&mut self) -> Option<Bytes> {
         loop {
-            if self.queue.is_empty() {
-                self.take_initial();
-                self.take_events();
+            if self.queue.is_empty()
+                && let Err(error) = self.take_lines().await
+            {
+                return Some(self.broken(&error));
             }
             if let Some(piece) = self.queued() {
                 return Some(self.counted(piece));
@@ -292,15 +333,10 @@ impl Watcher {
 
     fn take(&mut self, events: Result<Vec<Arc<Event>>, WatchError>) {
         match events {
-            Ok(events) => {
-                self.events.extend(events);
-                self.take_events();
-            }
+            Ok(events) => self.events.extend(events),
             Err(error) => {
-                let status = ApiError::from(error).to_status();
-                self.queue
-                    .push_back(line("ERROR", status.to_string().as_bytes()));
-                self.ended = true;
+                let line = self.broken(&ApiError::from(error));
+                self.queue.push_back(line);
             }
         }
     }
@@ -383,6 +419,11 @@ impl RecentLines {
 }
 
 impl Lines {
+    /// Whether a line is made of an object that was decoded, and not copied.
+    fn decodes(&self) -> bool {
+        self.shape != Shape::Full || self.resource.presentation == Presentation::NewEvents
+    }
+
     /// The line for an event, if the selection sees anything of it.
     fn event(&mut self, event: &Event, selection: &Selection) -> Option<Bytes> {
         let resource = self.resource.clone();
@@ -464,7 +505,7 @@ impl Lines {
         }
         match present::object(&self.resource, &record.value, revision) {
             Ok(object) => {
-                let rows = vec![table::row(&self.resource, &object, self.include)];
+                let rows = vec![table::row(&self.resource, object, self.include)];
                 self.table(type_, rows, revision)
             }
             Err(error) => line("ERROR", error.to_status().to_string().as_bytes()),

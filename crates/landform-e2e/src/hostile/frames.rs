@@ -13,10 +13,12 @@ const LAST: Duration = Duration::from_millis(500);
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const PRIORITY: u8 = 2;
 const RESET: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GO_AWAY: u8 = 7;
+const WINDOW: u8 = 8;
 const CONTINUATION: u8 = 9;
 
 const END_STREAM: u8 = 1;
@@ -127,6 +129,16 @@ impl Frames {
     /// Asks for a confirmation.
     pub(super) fn settings(&mut self) {
         self.frame(SETTINGS, 0, 0, &[]);
+    }
+
+    /// Says on whom a stream that doesn't exist depends.
+    pub(super) fn priority(&mut self) {
+        self.frame(PRIORITY, 0, 1, &[0, 0, 0, 3, 16]);
+    }
+
+    /// Lets the server send a byte more.
+    pub(super) fn window(&mut self) {
+        self.frame(WINDOW, 0, 0, &1_u32.to_be_bytes());
     }
 
     /// Sends what was written.

@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use super::auth::{certificate_identity, identify};
+use super::frames::Metered;
 use super::gate::{Activity, Counted, Gate, IDLE, Pass};
 use super::pki::Pki;
 use super::unread::Drained;
@@ -27,6 +28,8 @@ use crate::AnyError;
 const STREAMS: u32 = 2_000;
 /// So much of an answer is made before the client takes it, for each request: a client with many of them may never do.
 const SEND_BUFFER: usize = 64 * 1024;
+/// So much of a request that has come and was not taken is kept, for each connection of HTTP/1.1. A head must fit into it.
+const RECEIVE_BUFFER: usize = 64 * 1024;
 /// A client that connects must speak TLS within this time.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// A connection that is told to end gets this long to finish what is under way.
@@ -152,7 +155,7 @@ async fn connection(
     });
     let builder = protocols();
     let connection = builder
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Metered::new(stream)), service)
         .into_owned();
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
@@ -201,6 +204,7 @@ fn protocols() -> auto::Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
+        .max_buf_size(RECEIVE_BUFFER)
         // This is also how long HTTP/1.1 waits for the next request; for the first one the gate is stricter.
         .header_read_timeout(IDLE);
     builder

@@ -1,12 +1,13 @@
 //! `landform serve`: the API server on a store, behind TLS.
 //!
 //! Reading order: `running.rs` starts and stops all parts, for `landform up` too; `pki.rs` makes the certificates
-//! and the token, `kubeconfig.rs` writes them down for clients, `listener.rs` accepts connections (`gate.rs` says how many, and how long one may do nothing) and
-//! finds out who calls (`auth.rs`). `audit.rs` says what is written down of requests.
+//! and the token, `kubeconfig.rs` writes them down for clients, `listener.rs` accepts connections (`gate.rs` says how many, and how long one may do nothing; `frames.rs`
+//! how many frames without a request) and finds out who calls (`auth.rs`). `audit.rs` says what is written down of requests.
 
 mod audit;
 mod auth;
 mod bind;
+mod frames;
 mod gate;
 mod kubeconfig;
 mod listener;

@@ -25,6 +25,15 @@ pub(super) fn table() -> Vec<Attack> {
             ..PLAIN
         },
         Attack {
+            name: "watches of small maps",
+            sends: "16 watches as tables with the objects, of 20 objects with 55,000 small maps each",
+            prepare: |stage| store(stage, stage.count(20, 6)),
+            run: watches,
+            answers: &[200, 429],
+            probe_ms: 500,
+            ..PLAIN
+        },
+        Attack {
             name: "changes of small maps",
             sends: "label patches of 8 objects with 55,000 small maps each, 16 at once, then a deletion of all of them as a dry run",
             prepare: |stage| store(stage, 8),
@@ -39,6 +48,7 @@ pub(super) fn table() -> Vec<Attack> {
             run: imports,
             answers: &[201, 400, 404, 413],
             memory_mib: 640,
+            probe_ms: 500,
             ..PLAIN
         },
     ]
@@ -77,6 +87,19 @@ fn lists(stage: &Stage, seen: &mut Seen) -> Outcome {
                 body: b"",
             }));
         }
+    });
+    Ok(())
+}
+
+fn watches(stage: &Stage, seen: &mut Seen) -> Outcome {
+    let path = format!("{LOOSE}?watch=true&includeObject=Object&timeoutSeconds=5");
+    seen.together(16, |_, seen| {
+        seen.answer(&stage.tenant.send(&Request {
+            method: "GET",
+            path: &path,
+            headers: &TABLE,
+            body: b"",
+        }));
     });
     Ok(())
 }

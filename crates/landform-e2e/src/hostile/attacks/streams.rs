@@ -82,6 +82,15 @@ pub(super) fn table() -> Vec<Attack> {
             memory_mib: 64,
             ..PLAIN
         },
+        Attack {
+            name: "frames that carry nothing",
+            sends: "HTTP/2: 16,000,000 priorities and windows, which want no answer, without credentials",
+            run: empty_frames,
+            answers: &[0],
+            memory_mib: 64,
+            probe_ms: 500,
+            ..PLAIN
+        },
     ]
 }
 
@@ -269,6 +278,24 @@ fn pings(stage: &Stage, seen: &mut Seen) -> Outcome {
                     frames.ping();
                 } else {
                     frames.settings();
+                }
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Nothing slows the sender down: none of these frames is answered.
+fn empty_frames(stage: &Stage, seen: &mut Seen) -> Outcome {
+    understood(stage, seen);
+    let rounds = stage.count(200, 40);
+    seen.together(8, |thread, seen| {
+        flood(&stage.stranger, seen, WIDE, rounds, |frames| {
+            for _ in 0..10_000 {
+                if thread % 2 == 0 {
+                    frames.priority();
+                } else {
+                    frames.window();
                 }
             }
         });
