@@ -150,6 +150,9 @@ pub struct ObjectName {
     pub name: String,
 }
 
+/// The reason of a last error about a write that the API refused and that may work later: it is tried again by itself.
+pub const WRITE_REFUSED: &str = "WriteRefused";
+
 /// The type of the condition that tells of an operation that there isn't.
 pub const CONDITION_OPERATION: &str = "KnownOperation";
 

@@ -1,14 +1,12 @@
 //! What a status tells people: an error that stays until success, and conditions that move only when they
 //! change.
 
+use landform_api::landscaper::report::WRITE_REFUSED;
 use landform_api::landscaper::{Condition, ConditionStatus, ErrorCode, LastError};
 use landform_api::words::status_message;
 use landform_engine::{Context, EventType, Failure, write_time};
 use serde::Deserialize as _;
 use serde_json::json;
-
-/// The reason of a [`LastError`] about a write that the API refused and that may work later.
-pub(super) const WRITE_REFUSED: &str = "WriteRefused";
 
 /// Something that went wrong, ready to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]

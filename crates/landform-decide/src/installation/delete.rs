@@ -1,12 +1,14 @@
 //! The decision about an installation that is marked for deletion (I30–I36).
 
+use std::collections::BTreeSet;
+
 use landform_api::landscaper::{InstallationPhase, Operation, WaitingOn};
 
 use super::decide::{
     ask_to_stop, by, failed_child, installation, is_ready, on_child, pending, unsatisfied_imports,
 };
 use super::decision::{Action, Decision, Problem};
-use super::observed::{Child, Observed};
+use super::observed::{Child, Importer, Observed};
 use crate::Rule;
 
 pub(super) fn delete(seen: &Observed) -> Decision {
@@ -24,24 +26,7 @@ pub(super) fn delete(seen: &Observed) -> Decision {
     }
     let importers = importers(seen);
     if !importers.is_empty() {
-        let names: Vec<_> = importers
-            .iter()
-            .filter_map(|waiting| waiting.object.as_ref())
-            .map(|object| object.name.as_str())
-            .collect();
-        return Decision {
-            problem: Some(Problem {
-                operation: "Delete",
-                reason: "SiblingImports",
-                message: format!(
-                    "it can't be deleted while others import what it exports: {}; delete them first, or change their imports",
-                    names.join(", ")
-                ),
-                code: None,
-            }),
-            waiting_on: importers,
-            ..by(Rule::I31)
-        };
+        return held_by(&importers);
     }
     if seen.children.is_empty() {
         return Decision {
@@ -217,20 +202,58 @@ fn parent_holds(seen: &Observed) -> Option<WaitingOn> {
 
 /// I31. A nested installation that goes while its parent stays is held by those only that go, too: others have deleted it,
 /// and it is made again (I5b), or the parent has left it out, and who still imports from it says so.
-fn importers(seen: &Observed) -> Vec<WaitingOn> {
+fn importers(seen: &Observed) -> Vec<&Importer> {
     let parent = seen.parent.as_ref();
     let parent_stays = parent.is_some_and(|parent| !parent.marked && parent.phase.is_some());
     let importers = seen.importers.iter();
     let importers = importers
-        .filter(|importer| !importer.never_deployed_and_going && !importer.going_in_circle)
-        .filter(|importer| importer.going || !parent_stays);
+        .filter(|importer| !importer.never_deployed_and_going && !importer.going_in_circle);
     importers
-        .map(|importer| WaitingOn {
-            rule: Rule::I31.to_string(),
-            object: Some(installation(&importer.name)),
-            reason: "it imports what this one exports".into(),
-        })
+        .filter(|importer| importer.going || !parent_stays)
         .collect()
+}
+
+fn held_by(importers: &[&Importer]) -> Decision {
+    let names: Vec<_> = importers.iter().map(|found| found.name.as_str()).collect();
+    let heirs: BTreeSet<_> = importers
+        .iter()
+        .filter_map(|found| found.heir.as_deref())
+        .collect();
+    let mut message = format!(
+        "it can't be deleted while others import what it exports: {}; delete them first, or change their imports",
+        names.join(", ")
+    );
+    if !heirs.is_empty() {
+        let heirs: Vec<_> = heirs.iter().copied().collect();
+        message = format!(
+            "{message}; it also goes when what they import has been taken over by {}, once that has succeeded",
+            heirs.join(", ")
+        );
+    }
+    let importers = importers.iter().map(|found| {
+        let reason = "it imports what this one exports";
+        (found.name.as_str(), reason)
+    });
+    // They may be corrected more easily than those that import.
+    let heirs = heirs.into_iter().map(|heir| {
+        let reason = "it exports the same, and has not taken it over";
+        (heir, reason)
+    });
+    let waiting_on = heirs.chain(importers).map(|(name, reason)| WaitingOn {
+        rule: Rule::I31.to_string(),
+        object: Some(installation(name)),
+        reason: reason.into(),
+    });
+    Decision {
+        waiting_on: waiting_on.collect(),
+        problem: Some(Problem {
+            operation: "Delete",
+            reason: "SiblingImports",
+            message,
+            code: None,
+        }),
+        ..by(Rule::I31)
+    }
 }
 
 fn on_children(seen: &Observed, rule: Rule) -> Vec<WaitingOn> {

@@ -133,9 +133,12 @@ impl<'a> Family<'a> {
         if let Some(found) = self.found.get(nested.name.as_str()) {
             return found.clone();
         }
+        let in_circle = self.circles.contains(nested.name.as_str());
         let found = match settled(nested) {
+            // Nothing in a circle runs, whatever it is asked for (R7).
+            _ if is_asked(nested) && !in_circle => Found::new(Standing::AtWork),
             Some(standing) => Found::new(standing),
-            None if self.circles.contains(nested.name.as_str()) => Found {
+            None if in_circle => Found {
                 standing: Standing::Failed,
                 because: Some("it imports from itself, or from others that do".to_owned()),
             },
@@ -200,14 +203,16 @@ impl<'a> Family<'a> {
     }
 }
 
+/// Whether one has still to do what it was asked for.
+fn is_asked(nested: &Nested) -> bool {
+    // One that goes keeps the annotation that forces it until it is gone, whatever becomes of it.
+    let has_failed = nested.current && nested.phase == Some(InstallationPhase::Failed);
+    nested.operation.is_some() && !(nested.marked && has_failed)
+}
+
 /// The standing of one that does not have to be updated.
 fn settled(nested: &Nested) -> Option<Standing> {
     use InstallationPhase as Phase;
-    // One that goes keeps the annotation that forces it until it is gone, whatever becomes of it.
-    let failed_to_go = nested.marked && nested.current && nested.phase == Some(Phase::Failed);
-    if nested.operation.is_some() && !failed_to_go {
-        return Some(Standing::AtWork);
-    }
     match nested.phase {
         Some(Phase::Progressing | Phase::Deleting) => Some(Standing::AtWork),
         _ if nested.marked && nested.phase != Some(Phase::Failed) => Some(Standing::AtWork),
@@ -305,6 +310,20 @@ mod tests {
         assert_eq!(standing(&all, "b"), Standing::Failed);
         let itself = [nested("a", PendingDependencies, &[on("a")])];
         assert_eq!(standing(&itself, "a"), Standing::Failed);
+    }
+
+    #[test]
+    fn i11b_i18_a_circle_has_failed_also_when_it_was_asked_to_reconcile() {
+        let asked = |name, on_name| Nested {
+            operation: Some(Operation::Reconcile),
+            ..nested(name, Failed, &[on(on_name)])
+        };
+        let all = [asked("a", "b"), asked("b", "a")];
+        assert_eq!(standing(&all, "a"), Standing::Failed);
+        assert_eq!(standing(&all, "b"), Standing::Failed);
+        // What was corrected runs.
+        let broken = [asked("a", "gone"), asked("b", "a")];
+        assert_eq!(standing(&broken, "a"), Standing::AtWork);
     }
 
     #[test]

@@ -159,6 +159,8 @@ pub struct Importer {
     pub never_deployed_and_going: bool,
     /// Whether it goes, and this one imports from it in turn: none of them can be first.
     pub going_in_circle: bool,
+    /// A sibling that exports the same and has not taken it over yet (I40b).
+    pub heir: Option<String>,
 }
 
 impl Observed {

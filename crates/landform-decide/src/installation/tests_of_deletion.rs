@@ -21,6 +21,17 @@ fn marked(change: impl FnOnce(&mut Observed)) -> Observed {
     })
 }
 
+/// A sibling that imports from it and stays.
+fn web() -> Importer {
+    Importer {
+        name: "web".into(),
+        going: false,
+        never_deployed_and_going: false,
+        going_in_circle: false,
+        heir: None,
+    }
+}
+
 #[test]
 fn i3_a_mark_leads_to_the_deletion_flow() {
     assert_eq!(decide(&marked(|_| {})).rule, Some(Rule::I35));
@@ -32,12 +43,7 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
     let forced = |change: fn(&mut Observed)| {
         marked(|seen| {
             seen.operation = Some(Operation::ForceReconcile);
-            seen.importers = vec![Importer {
-                name: "web".into(),
-                going: false,
-                never_deployed_and_going: false,
-                going_in_circle: false,
-            }];
+            seen.importers = vec![web()];
             change(seen);
         })
     };
@@ -56,12 +62,7 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
     check("at last", &gone, Rule::I30, &[], None);
     assert_eq!(decide(&gone).afterwards, [Action::LetGo]);
     let not = marked(|seen| {
-        seen.importers = vec![Importer {
-            name: "web".into(),
-            going: false,
-            never_deployed_and_going: false,
-            going_in_circle: false,
-        }];
+        seen.importers = vec![web()];
     });
     assert_eq!(decide(&not).rule, Some(Rule::I31), "without force");
 }
@@ -69,12 +70,7 @@ fn i30_force_updates_deletes_with_force_and_asks_nobody() {
 #[test]
 fn i31_nothing_goes_while_a_sibling_imports_from_it() {
     let needed = marked(|seen| {
-        seen.importers = vec![Importer {
-            name: "web".into(),
-            going: false,
-            never_deployed_and_going: false,
-            going_in_circle: false,
-        }];
+        seen.importers = vec![web()];
     });
     check("needed", &needed, Rule::I31, &[], None);
     let decision = decide(&needed);
@@ -83,10 +79,9 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
     assert_eq!(decision.waiting_on[0].object.as_ref().unwrap().name, "web");
     let idle = marked(|seen| {
         seen.importers = vec![Importer {
-            name: "web".into(),
             going: true,
             never_deployed_and_going: true,
-            going_in_circle: false,
+            ..web()
         }];
     });
     check(
@@ -99,14 +94,35 @@ fn i31_nothing_goes_while_a_sibling_imports_from_it() {
 }
 
 #[test]
+fn i31_i40b_one_that_has_not_taken_over_what_is_imported_is_named_first() {
+    let decision = decide(&marked(|seen| {
+        seen.importers = vec![Importer {
+            heir: Some("next".into()),
+            ..web()
+        }];
+    }));
+    assert!(decision.actions.is_empty());
+    let message = decision.problem.unwrap().message;
+    assert!(
+        message.contains("web") && message.contains("next"),
+        "{message}"
+    );
+    let names: Vec<_> = decision
+        .waiting_on
+        .into_iter()
+        .map(|waiting| waiting.object.unwrap().name)
+        .collect();
+    assert_eq!(names, ["next", "web"]);
+}
+
+#[test]
 fn i35_a_circle_of_those_that_go_has_no_order() {
     let seen = |going_in_circle| {
         marked(|seen| {
             seen.importers = vec![Importer {
-                name: "web".into(),
                 going: going_in_circle,
-                never_deployed_and_going: false,
                 going_in_circle,
+                ..web()
             }];
         })
     };
@@ -123,12 +139,7 @@ fn i5b_a_nested_installation_that_others_deleted_is_held_only_by_those_that_go_t
                 phase: Some(if parent_marked { Deleting } else { Progressing }),
                 marked: parent_marked,
             });
-            seen.importers = vec![Importer {
-                name: "web".into(),
-                going,
-                never_deployed_and_going: false,
-                going_in_circle: false,
-            }];
+            seen.importers = vec![Importer { going, ..web() }];
         })
     };
     let rule = |going, parent_marked| decide(&nested(going, parent_marked)).rule;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::core::ObjectMeta;
 use landform_api::duration;
 use landform_api::landscaper::deploy_item::DeployerInformation;
-use landform_api::landscaper::report::{ObjectName, note_operation};
+use landform_api::landscaper::report::{ObjectName, WRITE_REFUSED, note_operation};
 use landform_api::landscaper::{
     DeployItemStatus, ErrorCode, ExecutionPhase, LastError, WaitingOn, keys,
 };
@@ -15,7 +15,7 @@ use landform_decide::deploy_item::{Action, Decision, Late};
 use landform_decide::execution::INTERRUPTED;
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
-use super::observe::{Item, WRITE_REFUSED};
+use super::observe::Item;
 use super::work::Work;
 use super::{ABORTED, IDENTITY};
 use crate::deployer::{DeployError, Deployer, Wake};

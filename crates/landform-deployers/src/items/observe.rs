@@ -3,15 +3,13 @@
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::duration;
+use landform_api::landscaper::report::WRITE_REFUSED;
 use landform_api::landscaper::{DeployItem, ExecutionPhase, LastError, Operation, keys};
 use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
 use landform_engine::{Context, Failure, read_time};
 use serde::Deserialize as _;
 
 use super::ABORTED;
-
-/// The reason of an error about a write that the API refused and that may work later.
-pub(super) const WRITE_REFUSED: &str = "WriteRefused";
 
 /// The item of a run, as it was when the run began.
 pub(super) struct Item {

@@ -123,6 +123,51 @@ async fn i35_nested_ones_go_in_the_order_of_their_imports() {
 }
 
 #[tokio::test]
+async fn i31_i40b_an_owner_stays_until_another_one_has_taken_over_what_is_imported() {
+    let land = shop().await;
+    // It would export the same, and fails alone; and it needs something that isn't there.
+    land.install(
+        "next",
+        product("next", &["size"], &["host"]),
+        wiring(&["size"], &["host"]),
+    )
+    .await;
+    land.fails("next", &["db", "host"]).await;
+    land.delete("Installation", "db").await;
+    let held = land
+        .until("Installation", "db", |object| {
+            text(&object["status"]["lastError"]["message"]).contains("next")
+        })
+        .await;
+    contains(
+        text(&held["status"]["lastError"]["message"]),
+        &["api", "next"],
+    );
+    land.quiet().await;
+    assert!(land.recorder.take().is_empty(), "nothing was removed");
+    assert_eq!(land.config("db", "db").await["imports"], json!({}));
+    assert_eq!(land.get("DataObject", "host").await["data"], "db");
+    // What it needs comes: it takes the name over, and the old one goes.
+    land.data("size", json!(1)).await;
+    land.gone("Installation", "db").await;
+    land.phase("next", "Succeeded").await;
+    land.until("Installation", "web", |object| {
+        object["status"]["phase"] == "Succeeded"
+    })
+    .await;
+    land.quiet().await;
+    assert_eq!(
+        land.config("api", "api").await["imports"],
+        json!({"host": "next"})
+    );
+    assert_eq!(land.get("DataObject", "host").await["data"], "next");
+    let journal = land.recorder.take();
+    let place_of = |line: &str| journal.iter().position(|found| found == line);
+    let (deployed, removed) = (place_of("deploy next"), place_of("remove db"));
+    assert!(deployed.is_some() && deployed < removed, "{journal:?}");
+}
+
+#[tokio::test]
 async fn i31_an_installation_that_others_import_from_stays_and_names_them() {
     let land = shop().await;
     land.delete("Installation", "db").await;

@@ -70,6 +70,8 @@ pub(super) struct Handle {
     pub(super) file: Option<String>,
     /// Whether the files of its project are read no more: only the object itself counts.
     pub(super) leaves: bool,
+    /// When what has failed below it runs again, by its `spec.automaticReconcile`.
+    pub(super) again: Option<String>,
 }
 
 impl Handle {
@@ -152,6 +154,27 @@ fn about_rights(cause: &Cause, object: &Value) -> Advice {
 
 /// What to do about something that is wrong with an object itself.
 pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option<&Hook>) -> Advice {
+    let mut advice = without_automatic(cause, object, handle, hook);
+    let ended = matches!(
+        cause.sort,
+        Sort::Configuration | Sort::Failed | Sort::Timeout
+    );
+    if let Some(again) = handle.again.as_ref().filter(|_| ended) {
+        advice.act = format!(
+            "{}; it is also tried again by itself, next at {again} (spec.automaticReconcile of {})",
+            advice.act, handle.object
+        );
+    }
+    advice
+}
+
+/// The same, as if nothing were reconciled automatically.
+fn without_automatic(
+    cause: &Cause,
+    object: &Value,
+    handle: &Handle,
+    hook: Option<&Hook>,
+) -> Advice {
     if tells_of_rights(&cause.message) {
         return about_rights(cause, object);
     }
@@ -564,6 +587,7 @@ mod tests {
                 object: ObjectRef::of(&object),
                 file: None,
                 leaves: false,
+                again: None,
             };
             let advice = about(&cause, &object, &handle, None);
             assert!(advice.act.starts_with("grant the rights"), "{}", advice.act);

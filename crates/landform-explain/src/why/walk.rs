@@ -433,10 +433,18 @@ impl Walk<'_> {
         let top = owners
             .last()
             .map_or_else(|| ObjectRef::of(object), |top| ObjectRef::of(top));
+        let root = owners.last().map_or(object, |owner| owner);
+        let again = if judge::is_reconciled_again(root) {
+            let engine = self.cache.reader.engine(&top).await;
+            engine.and_then(|engine| text(&engine["nextRun"]))
+        } else {
+            None
+        };
         Ok(Handle {
             object: top,
             file: nearest.filter(|_| !leaves),
             leaves,
+            again,
         })
     }
 

@@ -67,7 +67,7 @@ impl World {
 
     pub(crate) fn api(&self, kind: &str) -> Api<DynamicObject> {
         let (group, version, of_cluster) = match kind {
-            "Secret" | "ConfigMap" | "Event" => ("", "v1", false),
+            "Secret" | "ConfigMap" | "Event" | "ResourceQuota" => ("", "v1", false),
             "Namespace" => ("", "v1", true),
             "Catalog" => (catalog::GROUP, catalog::VERSION, true),
             "AppType" | "OperatorVersion" => (catalog::GROUP, catalog::VERSION, false),

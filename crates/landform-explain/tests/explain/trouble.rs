@@ -86,6 +86,49 @@ Root cause
 }
 
 #[tokio::test]
+async fn i4_what_is_reconciled_automatically_says_when_and_that_it_goes_on_by_itself() {
+    let world = World::new().await;
+    let mut rest = wiring(&[], &["url"]);
+    rest["automaticReconcile"] = json!({"failedReconcile": {"interval": "1h"}});
+    let broken = product(&[], &["url"], "{fails: the disk is full}");
+    world.install("db", broken, rest).await;
+    let expected = "\
+Installation/db is Failed since TIME
+
+Installation/db Failed
+└─ Execution/db Failed: the Execution db has not succeeded [I16]
+   └─ DeployItem/db-main-##### Failed: the deploy item main has failed [E9]
+
+Root cause
+  DeployItem/db-main-#####: the disk is full
+  Refused, since TIME
+  → fix the blueprint or the imports of Installation/db in the file db.yaml; Landform goes on by itself when they change; it is also tried again by itself, next at TIME (spec.automaticReconcile of Installation/db)
+";
+    world.says("Installation", "db", expected).await;
+}
+
+#[tokio::test]
+async fn c6_a_write_that_was_refused_says_when_it_is_tried_again() {
+    let world = World::new().await;
+    let hard = json!({"count/executions.landscaper.gardener.cloud": "0"});
+    world
+        .create(json!({
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
+            "spec": {"hard": hard},
+        }))
+        .await;
+    world
+        .install("db", product(&[], &[], FINE), json!({}))
+        .await;
+    world.phase("Installation", "db", "Failed").await;
+    let why = world.why_of("Installation", "db").await;
+    let root = &why.roots[0];
+    assert_eq!(root.reason, "WriteRefused");
+    assert!(root.act.contains("tries again"), "{}", root.act);
+    assert!(!root.act.contains("landform reconcile"), "{}", root.act);
+}
+
+#[tokio::test]
 async fn a_cycle_of_imports() {
     let world = World::new().await;
     for (name, from) in [("a", "b"), ("b", "a")] {

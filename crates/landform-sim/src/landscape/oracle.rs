@@ -6,6 +6,8 @@
 //! - I17: an installation succeeds only when everything nested in it has.
 //! - I10b: what counts as succeeded has deployed the present values. An installation is *settled* when it has succeeded,
 //!   its items have the values that its imports have now, and so have all nested in it and all that it imports from.
+//! - I10b, where numbers tell where they come from (`versions.rs`): what is deployed was made of versions that stood
+//!   together at some moment.
 //! - No flapping: between two changes by people, nothing leaves a final phase twice, unless it is reconciled automatically.
 //!
 //! A run sees what was there when it began, or later. So what a rule asks for must have been so at some
@@ -20,7 +22,9 @@ use landform_store::{Event, EventKind, Revision, Store as _};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::bucket;
+use super::target::News;
+use super::versions::Moments;
+use super::{bucket, wanted};
 use crate::disk::Disk;
 
 /// Reads the log of one simulation. Clones share what they know.
@@ -47,6 +51,8 @@ struct Inner {
     forced_until: BTreeMap<String, u64>,
     /// When runs of installations began, by name.
     began: BTreeMap<String, BTreeSet<u64>>,
+    /// What the sources were, if numbers tell where they come from.
+    moments: Moments,
     broken: Option<String>,
 }
 
@@ -85,6 +91,19 @@ impl Oracle {
             }
         }
         inner.broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// The first number that was deployed and is a mix of versions.
+    pub(super) fn judge_mixes(&self, deployed: &[News]) -> Result<(), String> {
+        let inner = self.inner.lock();
+        let found = deployed.iter().find_map(|news| {
+            let mix = inner.moments.mix(news.number)?;
+            let (at, place) = (news.at, &news.place);
+            Some(format!(
+                "at {at}: I10b: {place} is deployed with a mix: {mix}"
+            ))
+        });
+        found.map_or(Ok(()), Err)
     }
 
     /// People change something.
@@ -160,6 +179,15 @@ impl Inner {
             }
             EventKind::Created | EventKind::Updated => {
                 self.objects.insert(key.clone(), object.clone());
+            }
+        }
+        let said = |object: &Value| (object["spec"].clone(), object["data"].clone());
+        match event.kind {
+            EventKind::Deleted => self.moments.state(&key, []),
+            // Most writes are of statuses.
+            _ if before.as_ref().map(said) == Some(said(&object)) => {}
+            EventKind::Created | EventKind::Updated => {
+                self.moments.state(&key, wanted::stated_numbers(&object));
             }
         }
         let kind = object["kind"].as_str().unwrap_or_default();

@@ -34,6 +34,7 @@ pub(crate) fn landscape_state(disk: &Disk) -> EndState {
         stored.generations(&name, &mut object);
         without_times(&mut object);
         annotations(&mut object);
+        without_hold_in_circle(&mut object);
         let mut line = format!("{name} {object}");
         for (generated, canonical) in &names {
             line = line.replace(generated, canonical);
@@ -43,6 +44,22 @@ pub(crate) fn landscape_state(disk: &Disk) -> EndState {
         state.insert(format!("{bucket} {name}"), text.to_owned());
     }
     state
+}
+
+/// An installation in a circle that has never deployed anything may have been looked at before the circle was closed, or
+/// not. Only in the first case it is held, and it makes no difference: there is nothing to hold it for.
+fn without_hold_in_circle(object: &mut Value) {
+    let status = &object["status"];
+    let is_new = status["observedGeneration"].is_null();
+    let codes = status["lastError"]["codes"].as_array();
+    let mut codes = codes.into_iter().flatten();
+    let in_circle = codes.any(|code| code == "ERR_CYCLIC_DEPENDENCIES");
+    if is_new
+        && in_circle
+        && let Value::Object(metadata) = &mut object["metadata"]
+    {
+        metadata.remove("finalizers");
+    }
 }
 
 struct Stored(BTreeMap<String, Value>);

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::bucket;
-use super::versions::mix;
 use crate::disk::{Disk, Life};
 
 /// What exists outside of the cluster. Clones share it.
@@ -24,8 +23,8 @@ pub(super) struct Target {
 struct Inner {
     things: BTreeMap<String, Thing>,
     writes: u64,
-    /// Whether numbers tell where they come from, and must not be mixed.
-    refuses_mixes: bool,
+    /// What was deployed since it was last asked for.
+    news: Vec<News>,
     broken: Option<String>,
 }
 
@@ -36,6 +35,14 @@ struct Thing {
     item: String,
     /// The item's name in the API.
     object: String,
+}
+
+/// A number that was deployed.
+pub(super) struct News {
+    /// The revision of the store then.
+    pub(super) at: u64,
+    pub(super) place: String,
+    pub(super) number: u64,
 }
 
 /// Who writes to the target: one call for one item.
@@ -105,9 +112,9 @@ fn path(disk: &Disk, name: &str) -> String {
 }
 
 impl Target {
-    /// A number that is a mix of versions breaks a rule from now on.
-    pub(super) fn refuse_mixes(&self) {
-        self.inner.lock().refuses_mixes = true;
+    /// What was deployed since the last call.
+    pub(super) fn news(&self) -> Vec<News> {
+        std::mem::take(&mut self.inner.lock().news)
     }
 
     /// Makes or changes what belongs to an item, and says whether it was made. A process that is dead can't.
@@ -121,16 +128,11 @@ impl Target {
         };
         let mut inner = self.inner.lock();
         inner.writes += 1;
-        if inner.refuses_mixes
-            && let Some(mix) = mix(number)
-        {
-            let at = writer.disk.store().revision().0;
-            let what = format!(
-                "at {at}: I10b: {} is deployed with a mix: {mix}",
-                writer.place()
-            );
-            inner.broken.get_or_insert(what);
-        }
+        inner.news.push(News {
+            at: writer.disk.store().revision().0,
+            place: writer.place(),
+            number,
+        });
         if let Some(problem) = problem {
             let what = format!(
                 "the fence: {} is written to its target though {problem}",

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use super::deployer::KIND;
 
+/// What stands before the own value of an item in a template.
+const VALUE: &str = "\"value\": ";
+
 /// An installation, at the root or nested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Installation {
@@ -206,6 +209,27 @@ impl Installation {
     }
 }
 
+/// The numbers that people state by an object: data that no installation has made, or the items of a root.
+pub(super) fn stated_numbers(object: &Value) -> Vec<u64> {
+    let owned = object["metadata"]["ownerReferences"].is_array();
+    match object["kind"].as_str() {
+        Some("DataObject") if !owned => object["data"].as_u64().into_iter().collect(),
+        Some("Installation") if !owned => {
+            let files = &object["spec"]["blueprint"]["inline"]["filesystem"];
+            let blueprint = files["blueprint.yaml"].as_str().unwrap_or_default();
+            let blueprint: Value = serde_json::from_str(blueprint).unwrap_or_default();
+            let template = blueprint["deployExecutions"][0]["template"].as_str();
+            let values = template.unwrap_or_default().split(VALUE).skip(1);
+            let digits = |text: &str| {
+                let end = text.find(|found: char| !found.is_ascii_digit());
+                text.get(..end.unwrap_or(text.len()))?.parse().ok()
+            };
+            values.filter_map(digits).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 fn annotated(name: &str, annotations: &Value) -> Value {
     json!({
         "apiVersion": API_VERSION, "kind": "Installation",
@@ -281,7 +305,7 @@ impl Item {
         let depends_on: Vec<_> = self.depends_on.iter().map(|name| json!(name)).collect();
         let depends_on = Value::Array(depends_on);
         format!(
-            "{{\"name\": {:?}, \"type\": {KIND:?}, \"dependsOn\": {depends_on}, \"config\": {{\"value\": {}, \"fate\": {fate:?}, \"takes\": {{ {} }} }} }}",
+            "{{\"name\": {:?}, \"type\": {KIND:?}, \"dependsOn\": {depends_on}, \"config\": {{{VALUE}{}, \"fate\": {fate:?}, \"takes\": {{ {} }} }} }}",
             self.name,
             self.value,
             takes.join(", "),

@@ -25,6 +25,8 @@ use crate::user::ObjectName;
 pub struct LandscapeWorld {
     target: Target,
     prompt: bool,
+    /// Whether numbers tell where they come from, and must not be mixed.
+    refuses_mixes: bool,
     running: Mutex<Option<Engine>>,
     oracle: Mutex<Option<Oracle>>,
     heard: Arc<Mutex<Heard>>,
@@ -52,14 +54,17 @@ impl LandscapeWorld {
     /// The same with numbers that tell where they come from: a mix of versions is never deployed (I10b).
     #[must_use]
     pub fn without_mixes(self) -> Self {
-        self.target.refuse_mixes();
-        self
+        Self {
+            refuses_mixes: true,
+            ..self
+        }
     }
 
     fn with(prompt: bool) -> Self {
         Self {
             target: Target::default(),
             prompt,
+            refuses_mixes: false,
             running: Mutex::new(None),
             oracle: Mutex::new(None),
             heard: Arc::default(),
@@ -157,8 +162,16 @@ impl World for LandscapeWorld {
 
     fn check(&self) -> Result<(), String> {
         self.target.check()?;
+        let news = self.target.news();
         let oracle = self.oracle.lock();
-        oracle.as_ref().map_or(Ok(()), Oracle::check)
+        let Some(oracle) = oracle.as_ref() else {
+            return Ok(());
+        };
+        oracle.check()?;
+        if self.refuses_mixes {
+            oracle.judge_mixes(&news)?;
+        }
+        Ok(())
     }
 
     fn at_rest(&self) -> Result<(), String> {

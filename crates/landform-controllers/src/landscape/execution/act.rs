@@ -6,7 +6,7 @@ use kube::core::DynamicObject;
 use landform_api::landscaper::execution::{
     DeployItemTemplate, ExecutionGeneration, VersionedObject, VersionedReference,
 };
-use landform_api::landscaper::report::note_operation;
+use landform_api::landscaper::report::{WRITE_REFUSED, note_operation};
 use landform_api::landscaper::{
     ConditionStatus, DeployItemSpec, ErrorCode, ExecutionPhase, ExecutionStatus, LastError,
     Operation, keys, labels,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::export;
 use super::observe::{World, item_object};
 use crate::landscape::objects::{owner, set_label};
-use crate::landscape::report::{Trouble, WRITE_REFUSED, forget_refusal, set_condition, set_error};
+use crate::landscape::report::{Trouble, forget_refusal, set_condition, set_error};
 
 /// One run of one execution.
 pub(super) struct Act<'a> {

@@ -6,7 +6,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt as _;
 use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::landscaper::installation::{InstallationSpec, InstallationStatus};
-use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::report::{ObjectName, WRITE_REFUSED};
 use landform_api::landscaper::{InstallationPhase, LastError, Operation, keys};
 use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
@@ -20,7 +20,6 @@ use crate::landscape::facts::{self, Facts, Given};
 use crate::landscape::family::{self, Family};
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by, owning_installation};
-use crate::landscape::report::WRITE_REFUSED;
 
 /// So many nested objects are read at once.
 const READS_AT_ONCE: usize = 16;
@@ -359,19 +358,27 @@ impl Around<'_> {
     }
 
     fn importers(&self) -> Vec<Importer> {
-        // What another sibling exports from now on, nobody imports from this one any more.
-        let own = |given: &&Given| {
-            let moved = self.facts.marked && !self.staying_rivals(given).is_empty();
-            !moved && !self.index.is_a_persons(self.namespace, given)
-        };
-        let exports = self.facts.exports.keys().filter(own);
-        let names: BTreeSet<_> = exports
-            .flat_map(|given| self.index.importers(self.namespace, given))
-            .filter(|name| name != self.own)
-            .collect();
+        // What another sibling has taken over, nobody imports from this one any more.
+        let own = self.facts.exports.keys();
+        let own = own.filter(|given| !self.index.is_a_persons(self.namespace, given));
+        let mut names: BTreeMap<String, Option<String>> = BTreeMap::new();
+        for given in own {
+            let heir = self.heir(given);
+            if heir
+                .as_ref()
+                .is_some_and(|heir| heir.exported.contains(given))
+            {
+                continue;
+            }
+            let importers = self.index.importers(self.namespace, given).into_iter();
+            for name in importers.filter(|name| name != self.own) {
+                let known = names.entry(name).or_default();
+                *known = known.take().or(heir.as_ref().map(|heir| heir.name.clone()));
+            }
+        }
         let names = names.into_iter();
         names
-            .map(|name| {
+            .map(|(name, heir)| {
                 let facts = self.index.facts(self.namespace, &name);
                 let going = facts.as_ref().is_some_and(|facts| facts.marked);
                 let deployed = facts.is_some_and(|facts| facts.deployed);
@@ -381,9 +388,16 @@ impl Around<'_> {
                     going,
                     never_deployed_and_going: going && !deployed,
                     going_in_circle: circle,
+                    heir,
                 }
             })
             .collect()
+    }
+
+    /// The sibling that exports something from now on, if this one goes (I40b).
+    fn heir(&self, given: &Given) -> Option<Facts> {
+        let next = self.index.exporter(self.namespace, self.own, given);
+        next.filter(|next| self.facts.marked && !next.marked)
     }
 
     /// Only the one that comes second has a rival (I40b).
@@ -395,17 +409,5 @@ impl Around<'_> {
             is_first.then(|| (first.name, key.clone()))
         });
         exports.collect()
-    }
-
-    /// Siblings that export the same and aren't being deleted.
-    fn staying_rivals(&self, given: &Given) -> Vec<String> {
-        let exporters = self.index.exporters(self.namespace, given).into_iter();
-        let others = exporters.filter(|name| name != self.own);
-        others
-            .filter(|name| {
-                let facts = self.index.facts(self.namespace, name);
-                facts.is_some_and(|facts| !facts.marked)
-            })
-            .collect()
     }
 }

@@ -4,6 +4,7 @@ mod kinds;
 mod views;
 
 use landform_api::keys::ANNOTATION_ERROR;
+use landform_api::landscaper::report::WRITE_REFUSED;
 use landform_api::landscaper::{GROUP, WaitingOn};
 use landform_api::{catalog, project};
 use landform_engine::CONDITION_RECONCILED;
@@ -209,8 +210,21 @@ pub(in crate::why) fn needs_engine(object: &Value) -> bool {
     let waits = object["status"]["waitingOn"].as_array();
     let named = |waiting: &Value| !waiting["object"].is_null();
     let follows = waits.is_some_and(|waits| waits.iter().any(named));
-    // A removal that failed may be tried again by itself.
-    !follows && (deleting(object) || phase(object).as_deref() != Some("Failed"))
+    let ended = phase(object).as_deref() == Some("Failed") && !deleting(object);
+    // A removal that failed may be tried again by itself, and so is a write that was refused.
+    !follows && (!ended || was_refused(object))
+}
+
+fn was_refused(object: &Value) -> bool {
+    object["status"]["lastError"]["reason"] == WRITE_REFUSED
+}
+
+/// Whether an installation has failed and asks for automatic reconciles then (`spec.automaticReconcile`).
+pub(in crate::why) fn is_reconciled_again(object: &Value) -> bool {
+    object["kind"] == "Installation"
+        && must_have_phase(object)
+        && phase(object).as_deref() == Some("Failed")
+        && object["spec"]["automaticReconcile"]["failedReconcile"].is_object()
 }
 
 pub(in crate::why) fn deleting(object: &Value) -> bool {
@@ -422,7 +436,8 @@ fn by_error(error: &Trouble, facts: &Facts<'_>, judged: &mut Judged) {
 
 /// Whether an object with an error runs again by itself.
 fn is_retried(facts: &Facts<'_>) -> bool {
-    if must_have_phase(facts.object) && !deleting(facts.object) {
+    let gives_up = must_have_phase(facts.object) && !was_refused(facts.object);
+    if gives_up && !deleting(facts.object) {
         return false;
     }
     // Without an engine to ask it is the likelier case.

@@ -410,6 +410,22 @@ fn i35b_a_removal_that_failed_says_whether_it_is_tried_again() {
 }
 
 #[test]
+fn c6_a_write_that_was_refused_says_when_it_is_tried_again() {
+    let error = json!({"reason": "WriteRefused", "message": "the quota is full"});
+    for kind in ["Installation", "Execution", "DeployItem"] {
+        let status = json!({"phase": "Failed", "lastError": error});
+        let failed = object(LANDSCAPER, kind, status);
+        assert!(needs_engine(&failed));
+        let again = json!({"state": "Idle", "lastError": "the quota is full", "nextRun": "soon"});
+        let retried = told(&judged(&failed, Some(again), None));
+        assert_eq!(
+            retried,
+            ["Retried { again: Some(\"soon\") }: the quota is full"]
+        );
+    }
+}
+
+#[test]
 fn e12_one_that_failed_without_an_error_is_not_waited_for() {
     let item = object(LANDSCAPER, "DeployItem", json!({"phase": "Failed"}));
     let expected = ["Failed: it has failed, and its status doesn't say why"];
