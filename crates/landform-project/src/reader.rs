@@ -58,6 +58,8 @@ pub struct Reading {
     pub problems: Vec<ProjectProblem>,
     /// A sum for each blueprint, by its path.
     pub blueprints: BTreeMap<String, String>,
+    /// Where the blueprints are, by path.
+    pub(crate) blueprint_places: BTreeMap<String, PathBuf>,
     /// The directory itself, without links.
     pub(crate) root: PathBuf,
     /// Directories whose changes matter.
@@ -165,9 +167,10 @@ impl Reader {
             }
         }
         let now = now_nanos();
+        let blueprint_places = blueprints;
         let blueprints = self
             .blueprints
-            .sums(&blueprints, |stamp| is_fresh(stamp, now));
+            .sums(&blueprint_places, |stamp| is_fresh(stamp, now));
         Ok(Reading {
             settings,
             settings_until,
@@ -176,6 +179,7 @@ impl Reader {
             unreadable,
             problems,
             blueprints,
+            blueprint_places,
             root,
             directories,
         })

@@ -114,6 +114,7 @@ fn take(
     let marks = Marks {
         project: Some((project.to_owned(), file.to_owned())),
         blueprint: blueprint(&source.object, reading),
+        protect: reading.settings.protects(&id.kind, &id.name),
     };
     let former = &source.object["metadata"]["annotations"][ANNOTATION_RENAMED_FROM];
     let former = former.as_str().filter(|former| *former != id.name);
@@ -190,6 +191,7 @@ fn own_namespace(project: &str, reading: &Reading, resolved: &mut Resolved) {
     let marks = Marks {
         project: Some((project.to_owned(), SETTINGS_FILE.to_owned())),
         blueprint: None,
+        protect: reading.settings.protects(&id.kind, &id.name),
     };
     let wanted = Wanted {
         kind: GroupVersionKind::new("", "v1", "Namespace"),

@@ -3,13 +3,17 @@
 //! The server runs its reconcilers on a fork of its store (view `plans`); this command says what to change there:
 //! what files say, or all that a sync of a project's directory would do.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use http::Method;
 use kube::Client;
 use landform_api::project::SETTINGS_FILE;
+use landform_blueprint::{FileLimits, Files};
 use landform_plan::render::{self, Colours};
 use landform_plan::{Named, Plan, Question, Rename};
 use landform_project::preview;
@@ -25,6 +29,9 @@ use crate::up::{problem_lines, project_name};
 use crate::{AnyError, exit, say};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/plans";
+
+/// A request may be 3 MiB long, and base64 takes a third more.
+const BLUEPRINT_BYTES: usize = 2 << 20;
 
 /// Arguments of `landform plan`.
 #[derive(Args)]
@@ -116,7 +123,7 @@ fn in_namespace(client: &Client, mut manifest: Value) -> Value {
 }
 
 /// All that a sync of the directory would do. Problems of files are told; the rest is planned.
-async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyError> {
+pub(crate) async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyError> {
     let directory = directory.canonicalize().map_err(|error| {
         format!(
             "there is no project in {}: {error}; name its directory, or files with -f",
@@ -135,6 +142,13 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
     if let Some(held) = &found.held {
         eprintln!("{}", one_line(held));
     }
+    let blueprints = match &found.blueprints {
+        Some(places) => Some(landform_plan::Blueprints {
+            directory: PathBuf::from(&found.directory),
+            files: read_blueprints(places)?,
+        }),
+        None => None,
+    };
     let named = |api_version: String, id: landform_project::ObjectId| Named {
         api_version,
         kind: id.kind,
@@ -156,5 +170,34 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
                 to,
             })
             .collect(),
+        blueprints,
     })
+}
+
+/// The files of blueprints, in base64. What can't be read is told; installations that need it will fail in the plan.
+fn read_blueprints(
+    places: &BTreeMap<String, PathBuf>,
+) -> Result<BTreeMap<String, BTreeMap<String, String>>, AnyError> {
+    let (mut all, mut bytes) = (BTreeMap::new(), 0);
+    for (path, place) in places {
+        let files = match Files::from_directory(place, &FileLimits::default()) {
+            Ok(files) => files,
+            Err(error) => {
+                eprintln!("{}", one_line(&format!("error: {path}: {error}")));
+                continue;
+            }
+        };
+        let encoded = files.iter().map(|(name, content)| {
+            bytes += content.len();
+            (name.to_owned(), STANDARD.encode(content))
+        });
+        all.insert(path.clone(), encoded.collect());
+    }
+    if bytes > BLUEPRINT_BYTES {
+        return Err(format!(
+            "the project's blueprints have {bytes} bytes, more than the {BLUEPRINT_BYTES} that a plan of another directory may have: plan in the project's own directory, or name files with -f"
+        )
+        .into());
+    }
+    Ok(all)
 }
