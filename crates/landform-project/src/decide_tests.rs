@@ -714,8 +714,15 @@ fn r15b_what_is_protected_stays_whatever_was_agreed_to() {
     .has("b.yaml", "b", "1");
     scene.live.get_mut(&id("a")).unwrap().protected = true;
     let decision = scene.decide();
-    assert_eq!(decision.stays, BTreeMap::from([(id("a"), Stays::Protected)]));
-    let going: Vec<_> = decision.deletions.iter().map(|(id, _)| id.clone()).collect();
+    assert_eq!(
+        decision.stays,
+        BTreeMap::from([(id("a"), Stays::Protected)])
+    );
+    let going: Vec<_> = decision
+        .deletions
+        .iter()
+        .map(|(id, _)| id.clone())
+        .collect();
     assert_eq!(going, [id("b")]);
     assert_eq!(decision.look_again_at, Some(1_000 + LOOK_MS));
 }

@@ -119,7 +119,8 @@ fn take(
     let former = &source.object["metadata"]["annotations"][ANNOTATION_RENAMED_FROM];
     let former = former.as_str().filter(|former| *former != id.name);
     wanted.renamed_from = former.map(ToOwned::to_owned);
-    wanted.object = Arc::new(prepare(&source.object, namespace.as_deref(), &marks));
+    let said = reading.programs.noted(&source.object);
+    wanted.object = Arc::new(prepare(&said, namespace.as_deref(), &marks));
     let Some(first) = resolved.wanted.get(&id) else {
         resolved.wanted.insert(id, wanted);
         return;

@@ -59,7 +59,7 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect_near(args.directory.as_deref()).await?;
-        let question = question(&client, &args).await?;
+        let Asked { question, problems } = question(&client, &args).await?;
         let mut live = Live::new();
         live.show("planning on a fork of the store …");
         let body = serde_json::to_value(&question)?;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
             render::plan(&one_lined(&plan)?, colours)
         };
         say(&text)?;
-        Ok(if plan.has_changes() {
+        Ok(if plan.has_changes() || problems > 0 {
             exit::changes()
         } else {
             exit::OK
@@ -91,8 +91,14 @@ pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
     })
 }
 
+/// What is asked, and how many problems were told of files.
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) problems: usize,
+}
+
 /// What would be changed.
-async fn question(client: &Client, args: &PlanArgs) -> Result<Question, AnyError> {
+async fn question(client: &Client, args: &PlanArgs) -> Result<Asked, AnyError> {
     if !args.files.files.is_empty() {
         let is_project = |path: &&PathBuf| path.join(SETTINGS_FILE).is_file();
         let mut objects = Vec::new();
@@ -104,9 +110,13 @@ async fn question(client: &Client, args: &PlanArgs) -> Result<Question, AnyError
                 }
             }
         }
-        return Ok(Question {
+        let question = Question {
             objects,
             ..Question::default()
+        };
+        return Ok(Asked {
+            question,
+            problems: 0,
         });
     }
     let directory = args.directory.as_deref().unwrap_or(Path::new("."));
@@ -123,7 +133,7 @@ fn in_namespace(client: &Client, mut manifest: Value) -> Value {
 }
 
 /// All that a sync of the directory would do. Problems of files are told; the rest is planned.
-pub(crate) async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyError> {
+pub(crate) async fn of_project(client: &Client, directory: &Path) -> Result<Asked, AnyError> {
     let directory = directory.canonicalize().map_err(|error| {
         format!(
             "there is no project in {}: {error}; name its directory, or files with -f",
@@ -157,7 +167,7 @@ pub(crate) async fn of_project(client: &Client, directory: &Path) -> Result<Ques
     };
     let deletions = found.deletions.into_iter();
     let renames = found.renames.into_iter();
-    Ok(Question {
+    let question = Question {
         objects: found
             .objects
             .iter()
@@ -171,6 +181,10 @@ pub(crate) async fn of_project(client: &Client, directory: &Path) -> Result<Ques
             })
             .collect(),
         blueprints,
+    };
+    Ok(Asked {
+        question,
+        problems: found.problems.len(),
     })
 }
 

@@ -97,6 +97,13 @@ struct Row {
     plan: &'static [&'static str],
 }
 
+/// An object that says nothing but that it was read.
+fn beat(number: usize) -> String {
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: beat}}\ndata: {{count: \"{number}\"}}\n"
+    )
+}
+
 fn replace(root: &Path, file: &str, from: &str, to: &str) {
     let path = root.join(file);
     let text = fs::read_to_string(&path).unwrap();
@@ -170,7 +177,14 @@ fn rows() -> Vec<Row> {
         ),
         row(
             "a template file of the blueprint",
-            |root| replace(root, "blueprints/outer/deploy.yaml", ".imports.tail", "\"tail\""),
+            |root| {
+                replace(
+                    root,
+                    "blueprints/outer/deploy.yaml",
+                    ".imports.tail",
+                    "\"tail\"",
+                )
+            },
             End::Ready,
             ("b blue tail two", 1),
             ("a first", 0),
@@ -200,8 +214,18 @@ fn rows() -> Vec<Row> {
             plan: &["Installation/outer", "blueprints/outer: deploy.yaml:"],
             ..row(
                 "a broken template of the blueprint",
-                |root| save(root, "blueprints/outer/deploy.yaml", &format!("{DEPLOY}{{{{ if\n")),
-                End::Says(&["Installation/outer", "Failed", "blueprints/outer: deploy.yaml:8:"]),
+                |root| {
+                    save(
+                        root,
+                        "blueprints/outer/deploy.yaml",
+                        &format!("{DEPLOY}{{{{ if\n"),
+                    )
+                },
+                End::Says(&[
+                    "Installation/outer",
+                    "Failed",
+                    "blueprints/outer: deploy.yaml:8:",
+                ]),
                 ("b blue tail two", 0),
                 ("b second", 0),
             )
@@ -221,7 +245,11 @@ fn rows() -> Vec<Row> {
             ..row(
                 "a broken nested blueprint",
                 |root| save(root, "blueprints/inner/blueprint.yaml", "imports: [\n"),
-                End::Says(&["Installation/outer", "Failed", "blueprints/inner: blueprint.yaml:1:"]),
+                End::Says(&[
+                    "Installation/outer",
+                    "Failed",
+                    "blueprints/inner: blueprint.yaml:1:",
+                ]),
                 ("b blue tail two", 0),
                 ("b second", 0),
             )
@@ -237,11 +265,18 @@ fn rows() -> Vec<Row> {
             ("b third", 1),
         ),
         Row {
-            plan: &["there is no such blueprint", "blueprints/inner/blueprint.yaml doesn't exist"],
+            plan: &[
+                "there is no such blueprint",
+                "blueprints/inner/blueprint.yaml doesn't exist",
+            ],
             ..row(
                 "a nested blueprint is away",
                 |root| fs::rename(root.join(INNER_DIR), root.join("away")).unwrap(),
-                End::Says(&["Installation/outer", "Failed", "blueprints/inner/blueprint.yaml doesn't exist"]),
+                End::Says(&[
+                    "Installation/outer",
+                    "Failed",
+                    "blueprints/inner/blueprint.yaml doesn't exist",
+                ]),
                 ("b blue tail two", 0),
                 ("b third", 0),
             )
@@ -257,7 +292,11 @@ fn rows() -> Vec<Row> {
             "two programs change places",
             |root| {
                 save(root, "blueprints/outer/run.sh", FIRST_SCRIPT);
-                save(root, "blueprints/inner/deep/run.sh", "file=$1; shift; echo \"c $*\" >> $file\n");
+                save(
+                    root,
+                    "blueprints/inner/deep/run.sh",
+                    "file=$1; shift; echo \"c $*\" >> $file\n",
+                );
             },
             End::Ready,
             ("a blue tail two", 1),
@@ -265,7 +304,9 @@ fn rows() -> Vec<Row> {
         ),
         row(
             "a file is renamed",
-            |root| fs::rename(root.join("stack.yaml.gotmpl"), root.join("all.yaml.gotmpl")).unwrap(),
+            |root| {
+                fs::rename(root.join("stack.yaml.gotmpl"), root.join("all.yaml.gotmpl")).unwrap()
+            },
             End::Quiet,
             ("a blue tail two", 0),
             ("c third", 0),
@@ -306,13 +347,18 @@ impl Site {
         fs::create_dir_all(&out).unwrap();
         save(&root, "landform.yaml", SETTINGS);
         save(&root, "color.yaml", COLOR);
-        save(&root, "stack.yaml.gotmpl", &STACK.replace("OUT", out.to_str().unwrap()));
+        save(
+            &root,
+            "stack.yaml.gotmpl",
+            &STACK.replace("OUT", out.to_str().unwrap()),
+        );
         save(&root, "blueprints/outer/blueprint.yaml", OUTER);
         save(&root, "blueprints/outer/deploy.yaml", DEPLOY);
         save(&root, "blueprints/outer/part.tpl", "one");
         save(&root, "blueprints/outer/run.sh", FIRST_SCRIPT);
         save(&root, "blueprints/inner/blueprint.yaml", INNER);
         save(&root, "blueprints/inner/deep/run.sh", FIRST_SCRIPT);
+        save(&root, "beat.yaml", &beat(0));
         let mut up = project.up(&[]);
         up.expect(&["Everything is ready after "]);
         up.expect(&["Watching the files"]);
@@ -332,35 +378,58 @@ impl Site {
     fn beat(&mut self) {
         self.beats += 1;
         let beat = self.beats;
-        let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: beat}}\ndata: {{n: \"{beat}\"}}\n");
-        save(&self.root(), "beat.yaml", &text);
-        let wanted = format!("--for=jsonpath={{.data.n}}={beat}");
-        self.project.landform(&["wait", "configmap/beat", &wanted, "--timeout", "50s"]);
+        save(&self.root(), "beat.yaml", &self::beat(beat));
+        let wanted = format!("--for=jsonpath={{.data.count}}={beat}");
+        self.project
+            .landform(&["wait", "configmap/beat", &wanted, "--timeout", "50s"]);
     }
 
     /// What an item has written: the last line, and how many there are.
     fn out(&self, item: &str) -> (String, usize) {
         let path = self.project.home.path().join("out").join(item);
         let text = fs::read_to_string(path).unwrap();
-        (text.lines().last().unwrap_or_default().to_owned(), text.lines().count())
+        (
+            text.lines().last().unwrap_or_default().to_owned(),
+            text.lines().count(),
+        )
     }
 
     /// A plan of a copy of the directory with an edit: what it says, and how many items it would deploy.
     fn plan(&self, edit: fn(&Path)) -> (String, usize) {
         let copy = self.project.home.path().join("copy");
         let _ = fs::remove_dir_all(&copy);
-        let copied = Command::new("cp").arg("-r").arg(self.root()).arg(&copy).status();
+        let copied = Command::new("cp")
+            .arg("-r")
+            .arg(self.root())
+            .arg(&copy)
+            .status();
         assert!(copied.unwrap().success());
         fs::remove_dir_all(copy.join(".landform")).unwrap();
         edit(&copy);
         let kubeconfig = self.root().join(".landform/kubeconfig");
-        let arguments = ["plan", copy.to_str().unwrap(), "--json", "--kubeconfig", kubeconfig.to_str().unwrap()];
+        let arguments = [
+            "plan",
+            copy.to_str().unwrap(),
+            "--json",
+            "--kubeconfig",
+            kubeconfig.to_str().unwrap(),
+        ];
         let done = run(&mut self.project.command(&arguments));
-        assert!(matches!(done.status.code(), Some(0 | 2)), "{}", done.report());
+        assert!(
+            matches!(done.status.code(), Some(0 | 2)),
+            "{}",
+            done.report()
+        );
         let plan: Value = serde_json::from_str(&done.stdout).unwrap();
         let changes = plan["changes"].as_array().unwrap();
-        let deploys = changes.iter().filter(|change| change["action"] == "Deploy").count();
-        let changed = deploys > 0 || plan["problems"].as_array().is_some_and(|all| !all.is_empty());
+        let deploys = changes
+            .iter()
+            .filter(|change| change["action"] == "Deploy")
+            .count();
+        let changed = deploys > 0
+            || plan["problems"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty());
         if changed {
             assert_eq!(done.status.code(), Some(2), "{}", done.report());
         }
@@ -380,9 +449,17 @@ impl Site {
         }
         self.beat();
         let (outer, inner) = (self.out("outer"), self.out("inner"));
-        assert_eq!((outer.0.as_str(), inner.0.as_str()), (row.outer.0, row.inner.0), "{name}");
+        assert_eq!(
+            (outer.0.as_str(), inner.0.as_str()),
+            (row.outer.0, row.inner.0),
+            "{name}"
+        );
         let written = (outer.1 - self.written.0, inner.1 - self.written.1);
-        assert_eq!(written, (row.outer.1, row.inner.1), "{name}: how often it was deployed");
+        assert_eq!(
+            written,
+            (row.outer.1, row.inner.1),
+            "{name}: how often it was deployed"
+        );
         self.written = (outer.1, inner.1);
     }
 }
@@ -402,50 +479,100 @@ fn r15b_what_is_away_for_a_moment_or_protected_is_not_taken_down() {
     let deployed = |site: &Site| (site.out("outer"), site.out("inner"));
     let before = deployed(&site);
     // Away and back within the grace: a blueprint, an object, and the settings.
-    for name in ["blueprints/outer", "blueprints/inner", "stack.yaml.gotmpl", "landform.yaml"] {
+    for name in [
+        "blueprints/outer",
+        "blueprints/inner",
+        "stack.yaml.gotmpl",
+        "landform.yaml",
+    ] {
         let away = root.join(".away");
         fs::rename(root.join(name), &away).unwrap();
         site.beat();
         fs::rename(&away, root.join(name)).unwrap();
         site.beat();
         assert_eq!(deployed(&site), before, "{name}");
-        assert_eq!(site.project.get("installation/outer")["status"]["phase"], "Succeeded", "{name}");
+        assert_eq!(
+            site.project.get("installation/outer")["status"]["phase"],
+            "Succeeded",
+            "{name}"
+        );
     }
     // Away for longer: it is asked for, and what is deployed stays.
     let uid = site.project.get("installation/outer")["metadata"]["uid"].clone();
     fs::rename(root.join("stack.yaml.gotmpl"), root.join(".away")).unwrap();
-    site.up.expect(&["objects would be deleted", "Installation default/outer", "landform approve project/edits", "bring the files back"]);
+    site.up.expect(&[
+        "objects would be deleted",
+        "Installation default/outer",
+        "landform approve project/edits",
+        "bring the files back",
+    ]);
     let outer = site.project.get("installation/outer");
     assert_eq!(outer["metadata"]["deletionTimestamp"], Value::Null);
     fs::rename(root.join(".away"), root.join("stack.yaml.gotmpl")).unwrap();
     site.up.expect(&["Project/edits", "Synced"]);
-    assert_eq!(site.project.get("installation/outer")["metadata"]["uid"], uid);
+    assert_eq!(
+        site.project.get("installation/outer")["metadata"]["uid"],
+        uid
+    );
     assert_eq!(deployed(&site), before);
 
     // Protected by the settings: neither a missing file, nor an approval, nor down, nor a delete takes it.
-    save(&root, "landform.yaml", &format!("{SETTINGS}  protect: [Installation]\n  deletions: Grace\n"));
+    save(
+        &root,
+        "landform.yaml",
+        &format!("{SETTINGS}  protect: [Installation]\n  deletions: Grace\n"),
+    );
     site.beat();
-    let patience = ["wait", "installation/outer", "--for=jsonpath={.metadata.annotations.landform\\.dev/protect}=settings", "--timeout", "50s"];
+    let patience = [
+        "wait",
+        "installation/outer",
+        "--for=jsonpath={.metadata.annotations.landform\\.dev/protect}=settings",
+        "--timeout",
+        "50s",
+    ];
     site.project.landform(&patience);
-    let deleted = run(&mut site.project.command(&["delete", "installation", "outer", "--yes"]));
+    let deleted = run(&mut site
+        .project
+        .command(&["delete", "installation", "outer", "--yes"]));
     assert_eq!(deleted.status.code(), Some(1), "{}", deleted.report());
-    assert_contains(&deleted.stderr, &["is protected from deletion", "spec.protect of its landform.yaml"]);
+    assert_contains(
+        &deleted.stderr,
+        &[
+            "is protected from deletion",
+            "spec.protect of its landform.yaml",
+        ],
+    );
     let down = run(&mut site.project.command(&["down", ".", "--yes"]));
     assert_eq!(down.status.code(), Some(1), "{}", down.report());
-    assert_contains(&down.stderr, &["nothing was deleted", "Installation default/outer"]);
+    assert_contains(
+        &down.stderr,
+        &["nothing was deleted", "Installation default/outer"],
+    );
     fs::rename(root.join("stack.yaml.gotmpl"), root.join(".away")).unwrap();
     site.up.expect(&["Project/edits", "Held"]);
     let project = site.project.get("project/edits");
-    assert_contains(&project["status"]["waitingOn"].to_string(), &["protected from deletion", "outer"]);
+    assert_contains(
+        &project["status"]["waitingOn"].to_string(),
+        &["protected from deletion", "outer"],
+    );
     fs::rename(root.join(".away"), root.join("stack.yaml.gotmpl")).unwrap();
     site.up.expect(&["Project/edits", "Synced"]);
-    assert_eq!(site.project.get("installation/outer")["metadata"]["uid"], uid);
+    assert_eq!(
+        site.project.get("installation/outer")["metadata"]["uid"],
+        uid
+    );
     assert_eq!(deployed(&site), before);
 
     // The advice, followed.
     save(&root, "landform.yaml", SETTINGS);
     site.up.expect(&["Project/edits", "Synced"]);
-    site.project.landform(&["wait", "installation/outer", "--for=jsonpath={.metadata.annotations.landform\\.dev/protect}=", "--timeout", "50s"]);
+    site.project.landform(&[
+        "wait",
+        "installation/outer",
+        "--for=jsonpath={.metadata.annotations.landform\\.dev/protect}=",
+        "--timeout",
+        "50s",
+    ]);
     fs::remove_file(root.join("stack.yaml.gotmpl")).unwrap();
     site.up.expect(&["landform approve project/edits"]);
     site.project.landform(&["approve", "project/edits"]);
@@ -463,7 +590,10 @@ fn up_asks_with_the_plan_and_agrees_to_deletions_when_told_to() {
     let asked = run(&mut project.command(&["up", ".", "--plan", "--listen", "127.0.0.1:0"]));
     assert_eq!(asked.status.code(), Some(1), "{}", asked.report());
     assert_contains(&asked.stdout, &["1 to deploy"]);
-    assert_contains(&asked.stderr, &["nobody can be asked here", "nothing was changed"]);
+    assert_contains(
+        &asked.stderr,
+        &["nobody can be asked here", "nothing was changed"],
+    );
     let out = fs::read_to_string(project.home.path().join("out/outer")).unwrap();
     assert_eq!(out, "a red short one\n", "nothing was deployed");
     fs::remove_file(root.join("stack.yaml.gotmpl")).unwrap();

@@ -76,7 +76,8 @@ fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         (at.clone(), 0..3_u8).prop_map(|(at, value)| Edit::Constant(at, value)),
         (at.clone(), 0..3_u8).prop_map(|(at, value)| Edit::File(at, value)),
-        (at.clone(), proptest::option::of(0..MOST)).prop_map(|(at, nested)| Edit::Nested(at, nested)),
+        (at.clone(), proptest::option::of(0..MOST))
+            .prop_map(|(at, nested)| Edit::Nested(at, nested)),
         (at.clone(), any::<bool>()).prop_map(|(at, broken)| Edit::Broken(at, broken)),
         (at.clone(), any::<bool>()).prop_map(|(at, away)| Edit::Away(at, away)),
         (at.clone(), at.clone(), 0..2_u8).prop_map(|(at, uses, value)| Edit::Uses(at, uses, value)),
@@ -159,7 +160,9 @@ async fn question(site: &Site, directory: &Path, real: &Path) -> Question {
     assert!(world.settle().await);
     let found = preview(&world.client, directory, "shop").await.unwrap();
     let places = found.blueprints.unwrap_or_default();
-    let files = places.into_iter().map(|(path, place)| (path, contents(&place)));
+    let files = places
+        .into_iter()
+        .map(|(path, place)| (path, contents(&place)));
     let named = |api_version: String, id: landform_project::ObjectId| Named {
         api_version,
         kind: id.kind,
@@ -169,7 +172,11 @@ async fn question(site: &Site, directory: &Path, real: &Path) -> Question {
     let deletions = found.deletions.into_iter();
     let renames = found.renames.into_iter();
     Question {
-        objects: found.objects.iter().map(|object| Value::clone(object)).collect(),
+        objects: found
+            .objects
+            .iter()
+            .map(|object| Value::clone(object))
+            .collect(),
         delete: deletions.map(|(version, id)| named(version, id)).collect(),
         rename: renames
             .map(|(version, id, to)| Rename {
@@ -262,7 +269,11 @@ fn i13_a_changed_blueprint_reaches_all_that_use_it_however_deep() {
     let mut files = example();
     let directory = Directory::new(&files);
     let (plan, made, deploys) = directory.plan_and_make(&files);
-    assert_eq!((plan, made, deploys), (Vec::new(), Vec::new(), 0), "nothing changes");
+    assert_eq!(
+        (plan, made, deploys),
+        (Vec::new(), Vec::new(), 0),
+        "nothing changes"
+    );
     let table = [
         // The item of i1, and the one two levels below i0.
         (Edit::File(2, 1), 2),

@@ -53,7 +53,9 @@ async fn make(home: &Home, running: &Running) -> Result<landform_plan::Plan, Any
     let question = Question {
         // They are read where they are.
         blueprints: None,
-        ..crate::plan::of_project(&client, &home.directory).await?
+        ..crate::plan::of_project(&client, &home.directory)
+            .await?
+            .question
     };
     let settings = engine::ControllerArgs::for_project(Some(home.directory.clone())).for_plans();
     Ok(plan(&*running.store(), question, &settings).await?)

@@ -106,9 +106,11 @@ impl World {
         let may_update = parent_seen
             .as_ref()
             .is_none_or(|parent| parent.phase == Some(InstallationPhase::Progressing));
+        // One that has failed rests until its parent is at work: what it deployed isn't what the files say.
+        let has_failed = status.phase == Some(InstallationPhase::Failed);
+        let waits_for_parent = own_blueprint && has_failed && !may_update;
         let blueprint_changed = metadata.deletion_timestamp.is_none()
-            && may_update
-            && (own_blueprint || below.is_to_be_updated());
+            && (waits_for_parent || (may_update && (own_blueprint || below.is_to_be_updated())));
         let error = status.last_error.as_ref();
         // Others can end these without a change of this one.
         let ends = |error: &LastError| {
@@ -116,14 +118,14 @@ impl World {
         };
         let unseen = spec.blueprint.path.is_some() && blueprint_digest.is_none();
         let by_others = error.is_some_and(ends) || unseen;
-        let failed = status.phase == Some(InstallationPhase::Failed)
+        let failed = has_failed
             && status.ended_generation == metadata.generation
             && status.ended_imports == digest_of_imports(&imports)
             && status.ended_blueprint == blueprint_digest.clone().unwrap_or_default();
         let observed = Observed {
             now_ms: context.now_ms(),
             automatic: automatic::observed(spec.automatic_reconcile.as_ref(), status),
-            failed_as_it_is: failed && !by_others,
+            failed_as_it_is: (failed && !by_others) || waits_for_parent,
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
             phase: status.phase,
