@@ -120,7 +120,6 @@ fn save(root: &Path, file: &str, text: &str) {
     fs::rename(hidden, path).unwrap();
 }
 
-const OUTER_DIR: &str = "blueprints/outer";
 const INNER_DIR: &str = "blueprints/inner";
 
 fn rows() -> Vec<Row> {

@@ -108,9 +108,10 @@ impl World {
             .is_none_or(|parent| parent.phase == Some(InstallationPhase::Progressing));
         // One that has failed rests until its parent is at work: what it deployed isn't what the files say.
         let has_failed = status.phase == Some(InstallationPhase::Failed);
+        let nested_changed = below.is_to_be_updated();
         let waits_for_parent = own_blueprint && has_failed && !may_update;
         let blueprint_changed = metadata.deletion_timestamp.is_none()
-            && (waits_for_parent || (may_update && (own_blueprint || below.is_to_be_updated())));
+            && (waits_for_parent || (may_update && (own_blueprint || nested_changed)));
         let error = status.last_error.as_ref();
         // Others can end these without a change of this one.
         let ends = |error: &LastError| {
@@ -125,7 +126,7 @@ impl World {
         let observed = Observed {
             now_ms: context.now_ms(),
             automatic: automatic::observed(spec.automatic_reconcile.as_ref(), status),
-            failed_as_it_is: (failed && !by_others) || waits_for_parent,
+            failed_as_it_is: (failed && !by_others && !nested_changed) || waits_for_parent,
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
             phase: status.phase,
