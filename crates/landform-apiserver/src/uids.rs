@@ -15,6 +15,7 @@ use std::sync::{Arc, Weak};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use landform_api::protection;
 use landform_graph::owners::Uid;
 use landform_store::{Event, EventKind, Key, RangeQuery, Record, Store, Watch, WatchError};
 use serde::Deserialize;
@@ -40,6 +41,8 @@ struct Index {
     keys: HashMap<Uid, Key>,
     /// The uids of what refers to an owner, whether that exists or not.
     owned: HashMap<Uid, HashSet<Uid>>,
+    /// What says that it is protected from deletion.
+    protected: HashSet<Uid>,
     log: Box<dyn Watch>,
 }
 
@@ -113,6 +116,18 @@ impl ApiServer {
         .await
     }
 
+    /// Where the objects are that say that they are protected from deletion, in the order of their keys.
+    pub(crate) async fn keys_protected(&self) -> Result<Vec<Key>> {
+        self.ask_index(|index| {
+            let protected = index.protected.iter();
+            let keys = protected.filter_map(|uid| index.keys.get(uid));
+            let mut keys: Vec<Key> = keys.cloned().collect();
+            keys.sort_unstable();
+            keys
+        })
+        .await
+    }
+
     /// Brings the index up to date, and asks it.
     async fn ask_index<T>(&self, question: impl FnOnce(&Index) -> T) -> Result<T> {
         let mut index = self.shared.uids.0.lock().await;
@@ -135,6 +150,7 @@ impl Index {
         let mut index = Self {
             keys: HashMap::new(),
             owned: HashMap::new(),
+            protected: HashSet::new(),
             log,
         };
         for bucket in store.buckets().await? {
@@ -180,25 +196,44 @@ impl Index {
                 // The scan may have found it under the name that it got later.
                 if self.keys.get(&gone.uid) == Some(&record.key) {
                     self.keys.remove(&gone.uid);
+                    self.protected.remove(&gone.uid);
                     self.disown(&gone);
                 }
             }
-            // A uid is for life; owners are not, and most objects have none.
-            (EventKind::Updated, Some(previous)) if has_owners(previous) || has_owners(record) => {
+            // A uid is for life; owners are not, and most objects have none. Nor is protection.
+            (EventKind::Updated, Some(previous)) => {
+                let owns = has_owners(previous) || has_owners(record);
+                let guards = mentions_protection(previous) || mentions_protection(record);
+                if !owns && !guards {
+                    return;
+                }
                 let (before, after) = (identity(previous), identity(record));
+                if guards {
+                    self.guard(&after, record);
+                }
                 if before.owners != after.owners {
                     self.disown(&before);
                     self.own(after);
                 }
             }
-            (EventKind::Updated, _) => {}
+            (EventKind::Updated, None) => {}
         }
     }
 
     fn add(&mut self, record: &Record) {
         let added = identity(record);
         self.keys.insert(added.uid.clone(), record.key.clone());
+        self.guard(&added, record);
         self.own(added);
+    }
+
+    /// Notes whether an object says that it is protected.
+    fn guard(&mut self, object: &Identity, record: &Record) {
+        if is_protected(record) {
+            self.protected.insert(object.uid.clone());
+        } else {
+            self.protected.remove(&object.uid);
+        }
     }
 
     fn own(&mut self, object: Identity) {
@@ -257,6 +292,19 @@ fn identity(record: &Record) -> Identity {
 /// Whether a stored object may have owners; true, too, of one that only has the word in it.
 fn has_owners(record: &Record) -> bool {
     memchr::memmem::find(&record.value, b"\"ownerReferences\"").is_some()
+}
+
+/// Whether a stored object may be protected; true, too, of one that only has the word in it.
+fn mentions_protection(record: &Record) -> bool {
+    memchr::memmem::find(&record.value, protection::PROTECT.as_bytes()).is_some()
+}
+
+fn is_protected(record: &Record) -> bool {
+    if !mentions_protection(record) {
+        return false;
+    }
+    let object: Value = serde_json::from_slice(&record.value).unwrap_or_default();
+    protection::is_protected(&object["metadata"])
 }
 
 /// What can't be read has no uid.

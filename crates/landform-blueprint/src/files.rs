@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Component, Path};
 
 use flate2::read::GzDecoder;
+use landform_api::files::is_left_by_editor;
 use serde_json::Value;
 
 /// How large a blueprint may be.
@@ -159,6 +160,9 @@ impl Files {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
+            if is_left_by_editor(&name) {
+                continue;
+            }
             let inner = if path.is_empty() {
                 name
             } else {
@@ -256,6 +260,21 @@ impl Files {
         Files::default().check_size(size, limits)?;
         let archive = std::fs::read(path).map_err(|source| read_error(path, source))?;
         Files::from_tar(&archive, limits)
+    }
+
+    /// Files with these contents.
+    ///
+    /// # Errors
+    /// When a path leads out, or a limit is passed.
+    pub fn from_contents(
+        contents: impl IntoIterator<Item = (String, Vec<u8>)>,
+        limits: &FileLimits,
+    ) -> Result<Self, FilesError> {
+        let mut files = Files::default();
+        for (path, content) in contents {
+            files.add(&path, content, limits)?;
+        }
+        Ok(files)
     }
 
     fn check_size(&self, size: u64, limits: &FileLimits) -> Result<(), FilesError> {

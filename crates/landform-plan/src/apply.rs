@@ -23,6 +23,20 @@ pub struct Refused {
     pub message: String,
 }
 
+impl Refused {
+    /// The blueprints that were sent can't be used: what the server has counts.
+    pub(crate) fn of_blueprints(message: &str) -> Self {
+        Self {
+            object: Named {
+                api_version: "landform.dev/v1alpha1".to_owned(),
+                kind: "Project".to_owned(),
+                ..Named::default()
+            },
+            message: format!("changes of its blueprints can't be planned: {message}"),
+        }
+    }
+}
+
 /// Makes the change: renames, then objects, then deletions. What is refused is told, and the rest is made.
 pub async fn make(client: &Client, question: &Question) -> Vec<Refused> {
     let kinds = Kinds::default();

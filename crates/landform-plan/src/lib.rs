@@ -38,7 +38,7 @@ use tokio::sync::oneshot;
 pub use model::{
     Action, Assumption, BlastRadius, Change, FieldChange, ObjectView, Plan, Problem, Unknown,
 };
-pub use question::{Named, Question, Rename};
+pub use question::{Blueprints, Named, Question, Rename};
 pub use view::Plans;
 pub use world::Settings;
 
@@ -139,7 +139,7 @@ async fn make(
         let objects = Objects::new(&original, &base);
         Story::new(&objects, &Question::default()).tell(&touched, &earlier)
     };
-    let refused = apply::make(&world.client, question).await;
+    let refused = world.change(question).await;
     let settled = world.settle().await && calm;
     let (touched, entries) = (world.record.take(), world.log.take());
     let mut errors = errors(&world).await;

@@ -31,7 +31,10 @@ impl Plan {
     /// Whether anything would change.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        !self.changes.is_empty() || !self.unknown.is_empty() || !self.settled
+        !self.changes.is_empty()
+            || !self.unknown.is_empty()
+            || !self.problems.is_empty()
+            || !self.settled
     }
 
     /// How many changes of a kind there are.

@@ -1,5 +1,12 @@
 //! What somebody wants to know: the change that isn't made yet.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use landform_blueprint::{FileLimits, Files};
+use landform_controllers::landscape::{Overlay, plain};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +20,44 @@ pub struct Question {
     pub delete: Vec<Named>,
     /// Objects that would get another name.
     pub rename: Vec<Rename>,
+    /// The blueprints that a project's directory would have; none when they are the files that the server has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blueprints: Option<Blueprints>,
+}
+
+/// All blueprints of a project's directory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Blueprints {
+    /// The project's directory on the server.
+    pub directory: PathBuf,
+    /// By their paths in it: their files, by path, in base64.
+    pub files: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Blueprints {
+    /// Instead of what a server has below a path: that path, and the files. The server's blueprints are below `root`.
+    pub(crate) fn instead(&self, root: Option<&Path>) -> Result<(String, Overlay), String> {
+        let root = root.ok_or("the server has no directory of blueprints (--blueprints)")?;
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (root, own) = (real(root), real(&self.directory));
+        let below = own.strip_prefix(&root).map_err(|_| {
+            "the project's directory isn't below the server's directory of blueprints".to_owned()
+        })?;
+        let mut overlay = Overlay::new();
+        for (path, files) in &self.files {
+            let decoded = files.iter().map(|(name, text)| {
+                let content = STANDARD.decode(text);
+                let content = content.map_err(|error| format!("{path}/{name}: {error}"));
+                content.map(|content| (name.clone(), content))
+            });
+            let decoded: Vec<_> = decoded.collect::<Result<_, String>>()?;
+            let files = Files::from_contents(decoded, &FileLimits::default());
+            let files = files.map_err(|error| format!("{path}: {error}"))?;
+            overlay.insert(plain(&below.join(path)), files);
+        }
+        Ok((plain(below), overlay))
+    }
 }
 
 /// The name of an object.

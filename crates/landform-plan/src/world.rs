@@ -10,7 +10,7 @@ use kube::Client;
 use landform_apiserver::environment::Environment;
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
 use landform_controllers::collector::Collector;
-use landform_controllers::landscape::{self, Blueprints};
+use landform_controllers::landscape::{self, Blueprints, Outdated};
 use landform_deployers::DeployItems;
 use landform_engine::{Clock, Engine};
 use landform_operators::Operators;
@@ -20,9 +20,11 @@ use time::OffsetDateTime;
 use tokio::time::Instant;
 
 use crate::PlanError;
+use crate::apply::{self, Refused};
 use crate::deployer::DryDeployer;
 use crate::hooks::DryRegistry;
 use crate::log::Log;
+use crate::question::Question;
 use crate::record::Record;
 
 /// Where the reconcilers of a plan may read.
@@ -53,6 +55,10 @@ pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) log: Log,
     pub(crate) record: Record,
+    blueprints: Arc<Blueprints>,
+    /// Where these are.
+    root: Option<PathBuf>,
+    outdated: Outdated,
     /// Deployers and operators work as long as somebody has them.
     _operators: Operators,
 }
@@ -91,8 +97,10 @@ impl World {
         let service = LocalService::new(server.clone(), Identity::internal());
         let client = Client::new(service, "default");
         tokio::spawn(Collector::new(client.clone(), &server.metrics_registry()).run());
-        let (installations, executions) =
-            landscape::reconcilers(Blueprints::new(settings.blueprints.clone()));
+        // What is under way goes on with what it was begun with; the change comes later.
+        let blueprints = Arc::new(Blueprints::unseen(settings.blueprints.clone()));
+        let (installations, executions) = landscape::reconcilers(blueprints.clone());
+        let outdated = installations.outdated();
         let wake = items.wake();
         let of_hooks = log.clone();
         let builder = Engine::builder(client.clone())
@@ -114,8 +122,26 @@ impl World {
             engine,
             log,
             record,
+            blueprints,
+            root: settings.blueprints.clone(),
+            outdated,
             _operators: operators,
         })
+    }
+
+    /// Makes the change that is asked about; returns what of it is refused.
+    pub(crate) async fn change(&self, question: &Question) -> Vec<Refused> {
+        let instead = question.blueprints.as_ref();
+        let instead = instead.map(|given| given.instead(self.root.as_deref()));
+        let (instead, wrong) = match instead.transpose() {
+            Ok(instead) => (instead, None),
+            Err(message) => (None, Some(Refused::of_blueprints(&message))),
+        };
+        self.blueprints.look(instead);
+        let mut refused = apply::make(&self.client, question).await;
+        refused.extend(wrong);
+        self.outdated.ask(&self.engine);
+        refused
     }
 
     /// Waits until nothing happens any more; says whether that came.

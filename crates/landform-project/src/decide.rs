@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use landform_api::project::HeldDeletions;
+use landform_api::project::{Deletions, HeldDeletions};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -22,6 +22,8 @@ use crate::renames;
 
 /// In a project with this many objects or more, deleting more than half of them needs consent.
 pub const LARGE: usize = 8;
+/// Whether an object is still protected is looked at after this time: no event says it.
+const LOOK_MS: u64 = 5_000;
 /// At most this many held deletions are named.
 const NAMED: usize = 10;
 
@@ -38,6 +40,10 @@ pub struct Live {
     pub former: Option<String>,
     /// The object itself, as it was read; none when it is known what its file said of it.
     pub object: Option<Arc<Value>>,
+    /// Whether a finalizer holds it: something has to be taken down before it goes.
+    pub held: bool,
+    /// Whether it is protected from deletion.
+    pub protected: bool,
     /// That its kind isn't served, if so: then nothing can be done with it.
     pub unserved: Option<Unserved>,
 }
@@ -60,6 +66,8 @@ pub enum Stays {
     Occupied(ObjectId),
     /// It is wanted in another namespace, and is not there yet (R15).
     Moving(ObjectId),
+    /// It is protected from deletion (R15b).
+    Protected,
 }
 
 /// Everything that the decision may see.
@@ -76,6 +84,8 @@ pub struct Observed<'a> {
     pub missed: &'a BTreeMap<ObjectId, u64>,
     /// An object must be missing for this long until it is deleted.
     pub grace_ms: u64,
+    /// What happens then to one that a finalizer holds.
+    pub deletions: Deletions,
     /// The deletions that were agreed to.
     pub approved: Option<&'a str>,
     /// The uids of objects whose deletion was agreed to before.
@@ -227,6 +237,10 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
             decision.missed.insert(id.clone(), since);
         }
         if let Some(stays) = stays {
+            if stays == Stays::Protected {
+                let at = decision.look_again_at.unwrap_or(u64::MAX);
+                decision.look_again_at = Some(at.min(now.saturating_add(LOOK_MS)));
+            }
             decision.stays.insert(id.clone(), stays);
             continue;
         }
@@ -242,7 +256,7 @@ fn delete(observed: &Observed<'_>, vanished: &BTreeSet<ObjectId>, decision: &mut
     // Files of one checkout go one after the other: what they had is judged together.
     let all = believed.len() + decision.missing.len();
     let is_whole = decision.missing.is_empty() || !is_many(observed, all);
-    if !is_whole || hold_many(observed, &believed, decision) {
+    if !is_whole || hold_together(observed, &believed, decision) {
         return;
     }
     // What is on its way out may need what has its turn later.
@@ -272,13 +286,17 @@ fn sure_at(observed: &Observed<'_>, id: &ObjectId) -> u64 {
     since.saturating_add(observed.grace_ms)
 }
 
-/// Holds everything back when it is more than half of a large project, and nobody has agreed. Returns whether.
-fn hold_many(
+/// Holds everything back when it is more than half of a large project, or when something would be taken down with it, and
+/// nobody has agreed. What has no state of its own may be needed until then. Returns whether.
+fn hold_together(
     observed: &Observed<'_>,
     believed: &[(ObjectId, String)],
     decision: &mut Decision,
 ) -> bool {
-    if !is_many(observed, believed.len()) {
+    let is_held =
+        |(id, _): &(ObjectId, String)| observed.live.get(id).is_some_and(|live| live.held);
+    let asks = observed.deletions == Deletions::Approve && believed.iter().any(is_held);
+    if !asks && !is_many(observed, believed.len()) {
         return false;
     }
     let uids: BTreeSet<String> = believed.iter().map(|(_, uid)| uid.clone()).collect();
@@ -372,6 +390,9 @@ fn stays(
         .and_then(|live| live.unserved.as_ref())
     {
         return Some(Stays::Unserved(unserved.definition.clone()));
+    }
+    if observed.live.get(id).is_some_and(|live| live.protected) {
+        return Some(Stays::Protected);
     }
     if is_namespace(id) {
         let mut inside = observed.live.keys();

@@ -36,16 +36,6 @@ impl Ignore {
     }
 }
 
-/// Whether a name is hidden, or one that editors use for a moment.
-pub(crate) fn is_passing(name: &str) -> bool {
-    let ends = ["~", ".swp", ".swx", ".swo", ".tmp", ".bak", ".orig", ".rej"];
-    name.starts_with('.')
-        || (name.starts_with('#') && name.ends_with('#'))
-        || name == "4913"
-        || name.contains("___jb_")
-        || ends.iter().any(|end| name.ends_with(end))
-}
-
 fn path_matches(pattern: &[String], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (None, None) => true,
@@ -109,26 +99,6 @@ mod tests {
         for (pattern, path, covered) in table {
             let ignore = Ignore::new(&[pattern.to_owned()]);
             assert_eq!(ignore.covers(path), covered, "{pattern:?} on {path:?}");
-        }
-    }
-
-    #[test]
-    fn what_editors_leave_for_a_moment_is_passed_over() {
-        for name in [
-            "web.yaml~",
-            ".#web.yaml",
-            "#web.yaml#",
-            ".web.yaml.swp",
-            "4913",
-            "web.yaml.tmp",
-            "web.yaml___jb_tmp___",
-            ".git",
-            ".landform",
-        ] {
-            assert!(is_passing(name), "{name}");
-        }
-        for name in ["web.yaml", "49133", "a#b.yaml", "tmp.yaml"] {
-            assert!(!is_passing(name), "{name}");
         }
     }
 }

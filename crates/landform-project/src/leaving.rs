@@ -29,6 +29,8 @@ pub struct Leaving {
     pub kept: Vec<String>,
     /// What of others goes with definitions.
     pub taken: Vec<String>,
+    /// What of it is protected from deletion: as long as that is so, nothing goes.
+    pub protected: Vec<String>,
 }
 
 /// Everything that goes with a project, and what of its own stays.
@@ -42,7 +44,10 @@ pub async fn leaving(client: &Client, project: &str) -> Result<Leaving, ApplyErr
         taken: taken(client, &kinds, found.keys(), project).await?,
         ..Leaving::default()
     };
-    for id in found.into_keys() {
+    for (id, live) in found {
+        if live.protected {
+            leaving.protected.push(id.to_string());
+        }
         if namespaces::is_namespace(&id) {
             let why = namespaces::why_kept(client, &kinds, &id.name, project).await?;
             if let Some(why) = why {

@@ -19,6 +19,7 @@ mod order;
 pub mod parse;
 mod place;
 mod preview;
+mod programs;
 mod projects;
 mod reader;
 mod reconciler;

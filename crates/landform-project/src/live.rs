@@ -6,8 +6,12 @@ use std::sync::Arc;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::Request;
 use kube::Client;
-use landform_api::keys::{ANNOTATION_FORMER_NAME, former_name};
+use landform_api::keys::{
+    ANNOTATION_FORMER_NAME, FINALIZER_CASCADE, FINALIZER_CRD, FINALIZER_FOREGROUND,
+    FINALIZER_ORPHAN, former_name,
+};
 use landform_api::project::{ANNOTATION_FILE, LABEL_PROJECT};
+use landform_api::protection::is_protected;
 use serde_json::{Value, json};
 
 use crate::apply::{ApplyError, Kinds, Served};
@@ -115,6 +119,20 @@ fn ours(served: &Served, object: Value) -> Option<(ObjectId, Live)> {
     Some((id, Live { object, ..live }))
 }
 
+/// Whether somebody has to do something before the object can go: what it stands for has a state. Of definitions that
+/// is told by the objects of their kind.
+fn is_held(metadata: &Value) -> bool {
+    const OF_API: [&str; 4] = [
+        FINALIZER_CASCADE,
+        FINALIZER_FOREGROUND,
+        FINALIZER_ORPHAN,
+        FINALIZER_CRD,
+    ];
+    let finalizers = metadata["finalizers"].as_array().into_iter().flatten();
+    let mut finalizers = finalizers.filter_map(Value::as_str);
+    finalizers.any(|finalizer| !OF_API.contains(&finalizer))
+}
+
 impl Live {
     /// What must be known of an object that stands in a file.
     pub(crate) fn of(object: &Value, file: &str) -> Self {
@@ -128,6 +146,8 @@ impl Live {
             former: note
                 .and_then(|note| former_name(note, uid))
                 .map(ToOwned::to_owned),
+            held: is_held(metadata),
+            protected: is_protected(metadata),
             object: None,
             unserved: None,
         }

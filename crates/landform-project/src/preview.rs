@@ -2,16 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use http::Request;
 use kube::Client;
 use landform_api::project::{GROUP, ProjectProblem, ProjectSpec, VERSION};
+use landform_api::protection::PROTECT;
 use serde_json::{Value, json};
 
 use crate::apply::{ApplyError, Kinds};
-use crate::decide::{Observed, decide};
+use crate::decide::{Observed, Stays, decide};
 use crate::leaving;
 use crate::live;
 use crate::namespaces;
@@ -37,6 +38,10 @@ pub struct Preview {
     pub kept: Vec<String>,
     /// What goes with definitions that are deleted, and was not removed from a file.
     pub taken: Vec<String>,
+    /// Where its blueprints are, by path. None when they are the very files that the project uses.
+    pub blueprints: Option<BTreeMap<String, PathBuf>>,
+    /// The project's directory on the server; empty when there is no project yet.
+    pub directory: String,
 }
 
 /// Why there is no preview.
@@ -59,24 +64,29 @@ pub async fn preview(
     directory: &Path,
     project: &str,
 ) -> Result<Preview, PreviewError> {
-    let reading = Reader::default().read(directory, project, &ProjectSpec::default(), 0)?;
+    let there = read_project(client, project).await?;
+    // What the object says comes on top of the file, as in a sync.
+    let spec: ProjectSpec = serde_json::from_value(there["spec"].clone()).unwrap_or_default();
+    let reading = Reader::default().read(directory, project, &spec, 0)?;
+    let holds = there["status"]["heldDeletions"].is_object();
     let kinds = Kinds::default();
     let served = kinds.find(client, resolve::kinds(&reading)).await?;
-    let there = live::list(client, &kinds, project).await?;
-    let homes = |id: &ObjectId| there.get(id).map(|live| live.file.clone());
+    let live = live::list(client, &kinds, project).await?;
+    let homes = |id: &ObjectId| live.get(id).map(|live| live.file.clone());
     let resolved = resolve(project, &reading, &served, &homes);
     // All deletions are shown here, and what goes along below.
-    let definitions = there.keys().filter(|id| is_definition(id));
+    let definitions = live.keys().filter(|id| is_definition(id));
     let known: BTreeMap<_, _> = definitions.map(|id| (id.clone(), Vec::new())).collect();
     let decided = |agreed: &BTreeSet<String>| {
         decide(&Observed {
             wanted: &resolved.wanted,
-            live: &there,
+            live: &live,
             said: &BTreeMap::new(),
             is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
             missed: &BTreeMap::new(),
             // What a plan shows is what comes in the end.
             grace_ms: 0,
+            deletions: reading.settings.deletions.unwrap_or_default(),
             approved: None,
             agreed,
             going_along: &known,
@@ -85,7 +95,7 @@ pub async fn preview(
     };
     let held = decided(&BTreeSet::new()).held.is_some();
     // What would happen with everybody's consent.
-    let decision = decided(&there.values().map(|live| live.uid.clone()).collect());
+    let decision = decided(&live.values().map(|live| live.uid.clone()).collect());
     let versions: BTreeMap<_, _> = kinds
         .all(client)
         .await?
@@ -128,7 +138,14 @@ pub async fn preview(
     let mut deletions = Vec::new();
     let mut kept = Vec::new();
     // What a plan shows is what comes in the end, when what is in the way has gone or is served again.
-    let later = decision.stays.into_keys().map(|id| (id, String::new()));
+    let (protected, stays): (Vec<_>, Vec<_>) = decision
+        .stays
+        .into_iter()
+        .partition(|(_, stays)| *stays == Stays::Protected);
+    kept.extend(protected.into_iter().map(|(id, _)| {
+        format!("{id} is in no file and stays: it is protected from deletion ({PROTECT})")
+    }));
+    let later = stays.into_iter().map(|(id, _)| (id, String::new()));
     for (id, _) in decision
         .deletions
         .into_iter()
@@ -148,13 +165,10 @@ pub async fn preview(
     // In the order in which they go.
     deletions.sort_by_key(|(_, id)| Reverse(rank(id)));
     let going = deletions.iter().map(|(_, id)| id).collect();
-    let is_ours = |id: &ObjectId| there.contains_key(id);
+    let is_ours = |id: &ObjectId| live.contains_key(id);
     let taken = leaving::taken_beside(client, &kinds, &going, is_ours).await?;
-    let held = if held || !taken.is_empty() {
-        Some(consent(client, project).await?)
-    } else {
-        None
-    };
+    let held = (held || !taken.is_empty()).then(|| consent(holds, project));
+    let same = Path::new(&spec.directory).canonicalize().ok() == Some(reading.root.clone());
     Ok(Preview {
         objects,
         taken,
@@ -165,21 +179,27 @@ pub async fn preview(
             .collect(),
         problems,
         held,
+        blueprints: (!same).then_some(reading.blueprint_places),
+        directory: spec.directory,
     })
 }
 
-/// Who holds deletions back, and what ends that.
-async fn consent(client: &Client, project: &str) -> Result<String, ApplyError> {
+/// The project itself; null when there is none.
+async fn read_project(client: &Client, project: &str) -> Result<Value, ApplyError> {
     let path = format!("/apis/{GROUP}/{VERSION}/projects/{project}");
     let request = Request::get(path).body(Vec::new());
     let request = request.map_err(|error| ApplyError::Transient(error.to_string()))?;
-    let holds = match client.request::<Value>(request).await {
-        Ok(found) => found["status"]["heldDeletions"].is_object(),
-        Err(kube::Error::Api(status)) if status.code == 404 => false,
-        Err(error) => return Err(error.into()),
-    };
+    match client.request::<Value>(request).await {
+        Ok(found) => Ok(found),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Value::Null),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Who holds deletions back, and what ends that.
+fn consent(holds: bool, project: &str) -> String {
     let approve = format!("run landform approve project/{project}");
-    Ok(if holds {
+    if holds {
         format!(
             "The project {project} holds these deletions back until you agree: {approve}, or bring the files back."
         )
@@ -187,5 +207,5 @@ async fn consent(client: &Client, project: &str) -> Result<String, ApplyError> {
         format!(
             "The project {project} will hold these deletions back when it sees them: {approve} when its phase is Held, or bring the files back."
         )
-    })
+    }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     /// Projects may be in this directory, or below it.
     root: Option<PathBuf>,
     engine: OnceLock<Engine>,
+    /// Is called when files of blueprints have changed.
+    blueprints: OnceLock<Box<dyn Fn(&Engine) + Send + Sync>>,
     pub(crate) states: Mutex<BTreeMap<String, Arc<State>>>,
     pub(crate) kinds: Kinds,
     followed: Mutex<BTreeSet<GroupKind>>,
@@ -51,6 +53,7 @@ impl Projects {
             shared: Arc::new(Shared {
                 root,
                 engine: OnceLock::new(),
+                blueprints: OnceLock::new(),
                 states: Mutex::default(),
                 kinds: Kinds::default(),
                 followed: Mutex::default(),
@@ -66,6 +69,12 @@ impl Projects {
         ProjectReconciler {
             shared: self.shared.clone(),
         }
+    }
+
+    /// Says what to do when files of blueprints have changed: somebody else knows which installations use them.
+    pub fn when_blueprints_change(&self, tell: impl Fn(&Engine) + Send + Sync + 'static) {
+        // A second one would never be called; there is one.
+        let _ = self.shared.blueprints.set(Box::new(tell));
     }
 
     /// Tells which engine runs the reconciler: it is asked for runs when files change.
@@ -90,6 +99,12 @@ impl Shared {
         if let (Some(state), Some(engine)) = (state, self.engine.get()) {
             state.note();
             engine.ask(Key::new(Arc::new(project::kind().into()), "", name));
+        }
+    }
+
+    pub(crate) fn blueprints_changed(&self) {
+        if let (Some(tell), Some(engine)) = (self.blueprints.get(), self.engine.get()) {
+            tell(engine);
         }
     }
 

@@ -14,6 +14,7 @@ use crate::blueprint::Blueprints;
 use crate::ignore::Ignore;
 use crate::parse::{self, Parsed};
 use crate::place;
+use crate::programs::Programs;
 use crate::scan::{self, Form, Found, Limits, ScanError, Stamp, Tree};
 use crate::settings::Settings;
 use crate::settling::{Holds, Settling};
@@ -58,6 +59,10 @@ pub struct Reading {
     pub problems: Vec<ProjectProblem>,
     /// A sum for each blueprint, by its path.
     pub blueprints: BTreeMap<String, String>,
+    /// The programs of hooks that are files of the project.
+    pub(crate) programs: Programs,
+    /// Where the blueprints are, by path.
+    pub(crate) blueprint_places: BTreeMap<String, PathBuf>,
     /// The directory itself, without links.
     pub(crate) root: PathBuf,
     /// Directories whose changes matter.
@@ -165,9 +170,15 @@ impl Reader {
             }
         }
         let now = now_nanos();
+        let sources = read
+            .values()
+            .flat_map(|parsed: &Arc<Parsed>| &parsed.objects);
+        let objects = sources.map(|source| &*source.object);
+        let programs = Programs::read(objects, &root, &spec.directory);
+        let blueprint_places = blueprints;
         let blueprints = self
             .blueprints
-            .sums(&blueprints, |stamp| is_fresh(stamp, now));
+            .sums(&blueprint_places, |stamp| is_fresh(stamp, now));
         Ok(Reading {
             settings,
             settings_until,
@@ -176,6 +187,8 @@ impl Reader {
             unreadable,
             problems,
             blueprints,
+            programs,
+            blueprint_places,
             root,
             directories,
         })

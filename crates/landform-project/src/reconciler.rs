@@ -19,6 +19,7 @@ use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::project::{
     self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, GROUP, Project, ProjectPhase, ProjectStatus,
 };
+use landform_api::protection::{BY_SETTINGS, PROTECT};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_engine::{
     Actor, Context, Failure, Order, Outcome, Reconciler, Related, Right, content_of_spec,
@@ -27,6 +28,7 @@ use serde_json::Value;
 
 use crate::act::{Acting, Report};
 use crate::apply::{self, ApplyError, Served};
+use crate::blueprint::News;
 use crate::decide::{Decision, GoingAlong, Live, Observed, Stays, decide};
 use crate::leaving;
 use crate::live;
@@ -35,6 +37,7 @@ use crate::order::{defined, rank};
 use crate::projects::Shared;
 use crate::reader::{ReadProblem, Reading};
 use crate::resolve::{self, Resolved, resolve};
+use crate::settings::Settings;
 use crate::state::{Memory, State};
 use crate::status::{
     fail, kept_namespaces, last_error, tell_people, unsettled, unsettled_settings,
@@ -194,6 +197,7 @@ impl ProjectReconciler {
     ) -> Result<Outcome, Failure> {
         let (client, name) = (context.client(), context.object().name_any());
         let content = content(context.object());
+        self.protect_itself(context, &reading.settings).await?;
         let mut before = self.observe(context, state, content).await?;
         state.miss_anew(&reading.root);
         let find = || self.shared.kinds.find(&client, resolve::kinds(reading));
@@ -271,6 +275,7 @@ impl ProjectReconciler {
             .apply(&decision.applies, 0..=u8::MAX, &mut report)
             .await?;
         acting.delete(&decision.deletions, &mut report).await?;
+        self.tell_of_blueprints(context, state, reading);
         let company = decision.held_for.iter();
         let company = company.filter_map(|(id, _)| self.shared.kinds.known(&id.group, &id.kind));
         // Also of those that no file has any more: their end is waited for.
@@ -284,6 +289,37 @@ impl ProjectReconciler {
             context, state, project, reading, resolved, decision, report, content,
         )
         .await
+    }
+
+    /// Others use the project's blueprints: they are told when files of these have changed.
+    fn tell_of_blueprints(&self, context: &Context, state: &State, reading: &Reading) {
+        let grace_ms = reading.settings.grace_ms();
+        let news = {
+            let told = &mut state.memory.lock().blueprints;
+            told.take(&reading.blueprints, grace_ms, context.now_ms())
+        };
+        if news == News::Tell {
+            self.shared.blueprints_changed();
+        }
+    }
+
+    /// Protects the project itself, if its settings say so (R15b).
+    async fn protect_itself(&self, context: &Context, settings: &Settings) -> Result<(), Failure> {
+        let said = context.object().annotations().get(PROTECT);
+        let said = said.map(String::as_str);
+        let wanted = settings.protects_project(&context.object().name_any());
+        if wanted == said.is_some() || (!wanted && said != Some(BY_SETTINGS)) {
+            return Ok(());
+        }
+        let edit = |metadata: &mut ObjectMeta| {
+            let annotations = metadata.annotations.get_or_insert_default();
+            if wanted {
+                annotations.insert(PROTECT.to_owned(), BY_SETTINGS.to_owned());
+            } else {
+                annotations.remove(PROTECT);
+            }
+        };
+        context.edit_metadata(edit).await.map(drop)
     }
 
     /// What is there of the project.
@@ -340,6 +376,14 @@ impl ProjectReconciler {
     ) -> Result<Decision, Failure> {
         let nothing = BTreeMap::new();
         let decision = self.decide(context, state, reading, resolved, live, &nothing);
+        let Some(fresh) = self
+            .look_at_leaving(context, state, live, &decision)
+            .await?
+        else {
+            return Ok(decision);
+        };
+        let live = &fresh;
+        let decision = self.decide(context, state, reading, resolved, live, &nothing);
         if decision.unknown_company.is_empty() {
             return Ok(decision);
         }
@@ -348,6 +392,50 @@ impl ProjectReconciler {
         let along = leaving::going_along(&client, kinds, going, None).await;
         let along = along.map_err(failure)?;
         Ok(self.decide(context, state, reading, resolved, live, &along))
+    }
+
+    /// What is there, with what is about to go read anew: others may have given it a finalizer, or protection. None when
+    /// nothing is about to go.
+    async fn look_at_leaving(
+        &self,
+        context: &Context,
+        state: &State,
+        live: &BTreeMap<ObjectId, Live>,
+        decision: &Decision,
+    ) -> Result<Option<BTreeMap<ObjectId, Live>>, Failure> {
+        let going = decision.deletions.iter().chain(&decision.deletions_later);
+        let protected = decision.stays.iter();
+        let protected = protected.filter(|(_, stays)| **stays == Stays::Protected);
+        let going = going.map(|(id, _)| id).chain(protected.map(|(id, _)| id));
+        let going: Vec<_> = going.chain(&decision.unknown_company).collect();
+        if going.is_empty() {
+            return Ok(None);
+        }
+        let (client, kinds) = (context.client(), state.memory.lock().kinds.clone());
+        let mut fresh = live.clone();
+        for id in going {
+            let served = kinds.get(&(id.group.clone(), id.kind.clone()));
+            let (Some(served), Some(known)) = (served, fresh.get_mut(id)) else {
+                continue;
+            };
+            let read = context
+                .or_cancelled(apply::read(&client, served, id))
+                .await?;
+            if let Some(read) = read.map_err(failure)?
+                && read["metadata"]["uid"] == known.uid.as_str()
+            {
+                let read = Live::of(&read, &known.file);
+                (known.held, known.protected) = (read.held, read.protected);
+            }
+        }
+        let mut memory = state.memory.lock();
+        for (id, known) in &mut memory.live {
+            if let Some(read) = fresh.get(id) {
+                (known.held, known.protected) = (read.held, read.protected);
+            }
+        }
+        drop(memory);
+        Ok(Some(fresh))
     }
 
     fn decide(
@@ -371,6 +459,7 @@ impl ProjectReconciler {
             is_unsure: &|file| resolved.unsure.contains(file) || reading.is_unsure(file),
             missed: &memory.missed,
             grace_ms: reading.settings.grace_ms(),
+            deletions: reading.settings.deletions.unwrap_or_default(),
             approved: approved.map(String::as_str),
             agreed: &memory.agreed,
             going_along,
@@ -446,7 +535,8 @@ impl ProjectReconciler {
             state.reader.lock().nothing_is_left_behind();
         }
         let waiting_on = unsettled(&waiting, &leaving, &decision, reading.settings_until);
-        let phase = if decision.held.is_some() {
+        let protected = |stays: &Stays| *stays == Stays::Protected;
+        let phase = if decision.held.is_some() || decision.stays.values().any(protected) {
             ProjectPhase::Held
         } else if !problems.is_empty() || transient.is_some() {
             ProjectPhase::Incomplete
@@ -476,7 +566,12 @@ impl ProjectReconciler {
             return Err(Failure::Transient(message));
         }
         let again = refused.then(|| context.now_ms().saturating_add(AGAIN_MS));
-        let times = [decision.look_again_at, reading.settings_until];
+        let away = state
+            .memory
+            .lock()
+            .blueprints
+            .away_until(reading.settings.grace_ms());
+        let times = [decision.look_again_at, reading.settings_until, away];
         let again = times.into_iter().flatten().chain(again).min();
         Ok(match again {
             Some(at) => {
@@ -508,7 +603,7 @@ fn is_outdated(
 fn has_arrived(decision: &Decision, live: &BTreeMap<ObjectId, Live>) -> bool {
     decision.stays.values().any(|stays| match stays {
         Stays::Moving(to) => live.get(to).is_some_and(|live| !live.deleting),
-        Stays::Unserved(_) | Stays::Occupied(_) => false,
+        Stays::Unserved(_) | Stays::Occupied(_) | Stays::Protected => false,
     })
 }
 

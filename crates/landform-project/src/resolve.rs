@@ -114,11 +114,13 @@ fn take(
     let marks = Marks {
         project: Some((project.to_owned(), file.to_owned())),
         blueprint: blueprint(&source.object, reading),
+        protect: reading.settings.protects(&id.kind, &id.name),
     };
     let former = &source.object["metadata"]["annotations"][ANNOTATION_RENAMED_FROM];
     let former = former.as_str().filter(|former| *former != id.name);
     wanted.renamed_from = former.map(ToOwned::to_owned);
-    wanted.object = Arc::new(prepare(&source.object, namespace.as_deref(), &marks));
+    let said = reading.programs.noted(&source.object);
+    wanted.object = Arc::new(prepare(&said, namespace.as_deref(), &marks));
     let Some(first) = resolved.wanted.get(&id) else {
         resolved.wanted.insert(id, wanted);
         return;
@@ -190,6 +192,7 @@ fn own_namespace(project: &str, reading: &Reading, resolved: &mut Resolved) {
     let marks = Marks {
         project: Some((project.to_owned(), SETTINGS_FILE.to_owned())),
         blueprint: None,
+        protect: reading.settings.protects(&id.kind, &id.name),
     };
     let wanted = Wanted {
         kind: GroupVersionKind::new("", "v1", "Namespace"),

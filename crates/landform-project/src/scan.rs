@@ -8,9 +8,10 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use landform_api::files::is_passing;
 use landform_api::project::{ProjectProblem, SETTINGS_FILE};
 
-use crate::ignore::{Ignore, is_passing};
+use crate::ignore::Ignore;
 use crate::place;
 
 /// The file that makes a directory a blueprint.

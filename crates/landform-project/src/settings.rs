@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use landform_api::duration;
-use landform_api::project::{self, Link, ProjectProblem, ProjectSpec, SETTINGS_FILE, SettingsSaid};
+use landform_api::project::{
+    self, Deletions, Link, ProjectProblem, ProjectSpec, SETTINGS_FILE, SettingsSaid,
+};
 use landform_yaml::{Budget, parse_one, parse_placed};
 use serde_json::{Map, Value, json};
 
@@ -36,6 +38,10 @@ pub struct Settings {
     pub links: Vec<Link>,
     /// How long an object may be missing from the files before it is deleted, if that is given.
     pub grace: Option<Duration>,
+    /// What happens after that to an object with something below it, if that is given.
+    pub deletions: Option<Deletions>,
+    /// What is protected from deletion.
+    pub protect: Vec<String>,
 }
 
 impl Settings {
@@ -61,7 +67,28 @@ impl Settings {
         self.ignore.extend(spec.ignore.iter().cloned());
         self.links.extend(spec.links.iter().cloned());
         self.grace = grace_of(spec).or(self.grace);
+        self.deletions = spec.deletions.or(self.deletions);
+        self.protect.extend(spec.protect.iter().cloned());
         self
+    }
+
+    /// Whether an object is protected from deletion, as far as the settings say: by its kind, its name, or both.
+    pub(crate) fn protects(&self, kind: &str, name: &str) -> bool {
+        self.protect
+            .iter()
+            .any(|entry| match entry.split_once('/') {
+                Some((of, called)) => of.eq_ignore_ascii_case(kind) && called == name,
+                None => entry.eq_ignore_ascii_case(kind) || entry == name,
+            })
+    }
+
+    /// Whether the project itself is. Its name alone may be that of another object.
+    pub(crate) fn protects_project(&self, name: &str) -> bool {
+        let mut entries = self.protect.iter();
+        entries.any(|entry| match entry.split_once('/') {
+            Some((of, called)) => of.eq_ignore_ascii_case(project::KIND) && called == name,
+            None => entry.eq_ignore_ascii_case(project::KIND),
+        })
     }
 
     /// Whether nothing is missing that others said: objects would move, or come and go, because of it. So the
@@ -71,6 +98,10 @@ impl Settings {
         self.namespace == others.namespace
             && others.values.iter().all(has)
             && others.ignore.iter().all(|text| self.ignore.contains(text))
+            && others
+                .protect
+                .iter()
+                .all(|text| self.protect.contains(text))
     }
 
     /// What must be remembered of these settings: all whose loss would matter, without the values themselves.
@@ -80,6 +111,7 @@ impl Settings {
             values: self.values.keys().cloned().collect(),
             ignore: self.ignore.clone(),
             grace: self.grace.map(|grace| format!("{}ms", grace.as_millis())),
+            protect: self.protect.clone(),
         }
     }
 
@@ -176,6 +208,8 @@ fn parse(text: &str) -> Result<Settings, Vec<ProjectProblem>> {
     Ok(Settings {
         name,
         grace: grace_of(&spec),
+        deletions: spec.deletions,
+        protect: spec.protect,
         namespace: spec.namespace,
         values: spec.values.into_iter().collect(),
         ignore: spec.ignore,
@@ -216,19 +250,33 @@ fn check(value: &Value) -> Vec<(String, String)> {
             "metadata.name must be a text".into(),
         ));
     }
-    let spec = ["namespace", "values", "ignore", "links", "grace"];
+    let spec = [
+        "namespace",
+        "values",
+        "ignore",
+        "links",
+        "grace",
+        "deletions",
+        "protect",
+    ];
     if value["spec"].get("directory").is_some() {
         let message = "spec.directory is not given here: it is the directory that this file is in";
         wrong.push(("/spec/directory".into(), message.into()));
     }
     object("/spec", fields.get("spec"), &spec, &mut wrong);
     type Fits = fn(&Value) -> bool;
-    let kinds: [(&str, Fits, &str); 5] = [
+    let kinds: [(&str, Fits, &str); 7] = [
         ("namespace", Value::is_string, "a text"),
         ("values", Value::is_object, "a mapping"),
         ("ignore", is_texts, "a list of texts"),
         ("links", Value::is_array, "a list"),
         ("grace", is_duration, "a time such as 500ms, 2s or 1m30s"),
+        ("deletions", is_deletions, "Approve or Grace"),
+        (
+            "protect",
+            is_texts,
+            "a list of kinds (Installation), names (db) or both (Installation/db)",
+        ),
     ];
     for (field, fits, what) in kinds {
         if value["spec"].get(field).is_some_and(|found| !fits(found)) {
@@ -251,6 +299,10 @@ fn check(value: &Value) -> Vec<(String, String)> {
 
 fn is_duration(value: &Value) -> bool {
     value.as_str().and_then(duration::parse).is_some()
+}
+
+fn is_deletions(value: &Value) -> bool {
+    value == "Approve" || value == "Grace"
 }
 
 fn is_texts(value: &Value) -> bool {
@@ -382,7 +434,7 @@ mod tests {
             (
                 format!("{HEAD}spec:\n  colour: x\n"),
                 (4, 11),
-                "there is no field spec.colour: there are namespace, values, ignore, links, grace",
+                "there is no field spec.colour: there are namespace, values, ignore, links, grace, deletions, protect",
             ),
             (
                 format!("{HEAD}spec:\n  values: [1]\n"),

@@ -9,6 +9,7 @@ use landform_api::GroupKind;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::blueprint::Told;
 use crate::decide::Live;
 use crate::object::ObjectId;
 use crate::order::is_definition;
@@ -49,6 +50,8 @@ pub(crate) struct Memory {
     pub(crate) agreed: BTreeSet<String>,
     /// Whether files name kinds that the API doesn't serve.
     pub(crate) lacks_kinds: bool,
+    /// The blueprints of which others were told, as they were then.
+    pub(crate) blueprints: Told,
 }
 
 /// What is told while a run reads and writes: it may concern objects that the run has read and not yet noted.

@@ -8,6 +8,7 @@ use landform_api::landscaper::report::{LastError, ObjectName, WaitingOn};
 use landform_api::project::{
     HeldDeletions, ProjectPhase, ProjectProblem, ProjectStatus, SETTINGS_FILE,
 };
+use landform_api::protection::PROTECT;
 use landform_api::words::status_message;
 use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
@@ -155,7 +156,9 @@ pub(crate) fn unsettled(
     }
     for (until, missing) in by_time {
         let until = write_time(until);
-        let reason = format!("no file has it: it is kept until {until}, in case it comes back");
+        let reason = format!(
+            "no file has it: it is kept until {until}, in case it comes back; bring the file back to keep it"
+        );
         unsettled.extend(waiting_on("R15b", &missing, &reason));
     }
     for (id, stays) in decision.stays.iter().take(WAITING) {
@@ -178,6 +181,12 @@ fn why_it_stays(stays: &Stays) -> (&'static str, String) {
         Stays::Occupied(inside) => (
             "R15",
             format!("it is wanted no more, and {inside} is in it: it is deleted when that is gone"),
+        ),
+        Stays::Protected => (
+            "R15b",
+            format!(
+                "no file has it, and it is protected from deletion: bring the file back, or let it go with kubectl annotate --overwrite {PROTECT}=false"
+            ),
         ),
         Stays::Moving(to) => (
             "R15",

@@ -3,13 +3,17 @@
 //! The server runs its reconcilers on a fork of its store (view `plans`); this command says what to change there:
 //! what files say, or all that a sync of a project's directory would do.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use http::Method;
 use kube::Client;
 use landform_api::project::SETTINGS_FILE;
+use landform_blueprint::{FileLimits, Files};
 use landform_plan::render::{self, Colours};
 use landform_plan::{Named, Plan, Question, Rename};
 use landform_project::preview;
@@ -25,6 +29,9 @@ use crate::up::{problem_lines, project_name};
 use crate::{AnyError, exit, say};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/plans";
+
+/// A request may be 3 MiB long, and base64 takes a third more.
+const BLUEPRINT_BYTES: usize = 2 << 20;
 
 /// Arguments of `landform plan`.
 #[derive(Args)]
@@ -52,7 +59,7 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect_near(args.directory.as_deref()).await?;
-        let question = question(&client, &args).await?;
+        let Asked { question, problems } = question(&client, &args).await?;
         let mut live = Live::new();
         live.show("planning on a fork of the store …");
         let body = serde_json::to_value(&question)?;
@@ -76,7 +83,7 @@ pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
             render::plan(&one_lined(&plan)?, colours)
         };
         say(&text)?;
-        Ok(if plan.has_changes() {
+        Ok(if plan.has_changes() || problems > 0 {
             exit::changes()
         } else {
             exit::OK
@@ -84,8 +91,14 @@ pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
     })
 }
 
+/// What is asked, and how many problems were told of files.
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) problems: usize,
+}
+
 /// What would be changed.
-async fn question(client: &Client, args: &PlanArgs) -> Result<Question, AnyError> {
+async fn question(client: &Client, args: &PlanArgs) -> Result<Asked, AnyError> {
     if !args.files.files.is_empty() {
         let is_project = |path: &&PathBuf| path.join(SETTINGS_FILE).is_file();
         let mut objects = Vec::new();
@@ -97,9 +110,13 @@ async fn question(client: &Client, args: &PlanArgs) -> Result<Question, AnyError
                 }
             }
         }
-        return Ok(Question {
+        let question = Question {
             objects,
             ..Question::default()
+        };
+        return Ok(Asked {
+            question,
+            problems: 0,
         });
     }
     let directory = args.directory.as_deref().unwrap_or(Path::new("."));
@@ -116,7 +133,7 @@ fn in_namespace(client: &Client, mut manifest: Value) -> Value {
 }
 
 /// All that a sync of the directory would do. Problems of files are told; the rest is planned.
-async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyError> {
+pub(crate) async fn of_project(client: &Client, directory: &Path) -> Result<Asked, AnyError> {
     let directory = directory.canonicalize().map_err(|error| {
         format!(
             "there is no project in {}: {error}; name its directory, or files with -f",
@@ -135,6 +152,13 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
     if let Some(held) = &found.held {
         eprintln!("{}", one_line(held));
     }
+    let blueprints = match &found.blueprints {
+        Some(places) => Some(landform_plan::Blueprints {
+            directory: PathBuf::from(&found.directory),
+            files: read_blueprints(places)?,
+        }),
+        None => None,
+    };
     let named = |api_version: String, id: landform_project::ObjectId| Named {
         api_version,
         kind: id.kind,
@@ -143,7 +167,7 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
     };
     let deletions = found.deletions.into_iter();
     let renames = found.renames.into_iter();
-    Ok(Question {
+    let question = Question {
         objects: found
             .objects
             .iter()
@@ -156,5 +180,38 @@ async fn of_project(client: &Client, directory: &Path) -> Result<Question, AnyEr
                 to,
             })
             .collect(),
+        blueprints,
+    };
+    Ok(Asked {
+        question,
+        problems: found.problems.len(),
     })
+}
+
+/// The files of blueprints, in base64. What can't be read is told; installations that need it will fail in the plan.
+fn read_blueprints(
+    places: &BTreeMap<String, PathBuf>,
+) -> Result<BTreeMap<String, BTreeMap<String, String>>, AnyError> {
+    let (mut all, mut bytes) = (BTreeMap::new(), 0);
+    for (path, place) in places {
+        let files = match Files::from_directory(place, &FileLimits::default()) {
+            Ok(files) => files,
+            Err(error) => {
+                eprintln!("{}", one_line(&format!("error: {path}: {error}")));
+                continue;
+            }
+        };
+        let encoded = files.iter().map(|(name, content)| {
+            bytes += content.len();
+            (name.to_owned(), STANDARD.encode(content))
+        });
+        all.insert(path.clone(), encoded.collect());
+    }
+    if bytes > BLUEPRINT_BYTES {
+        return Err(format!(
+            "the project's blueprints have {bytes} bytes, more than the {BLUEPRINT_BYTES} that a plan of another directory may have: plan in the project's own directory, or name files with -f"
+        )
+        .into());
+    }
+    Ok(all)
 }

@@ -218,6 +218,9 @@ pub struct InstallationStatus {
     /// A hash of its generation and its imports' generations, at the time of its last exports (I17).
     #[serde(skip_serializing_if = "String::is_empty")]
     pub config_generation: String,
+    /// A sum of the blueprint's files at the last update, if the blueprint is named by path (I13).
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub blueprint_digest: String,
     /// The imports as they were at the last update (I13).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<ImportStatus>,
@@ -242,6 +245,9 @@ pub struct InstallationStatus {
     /// A hash of the imports' generations when it failed or was aborted.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ended_imports: String,
+    /// The sum of the blueprint's files when it failed or was aborted.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub ended_blueprint: String,
     /// Whether an update by force was begun and has not come to its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub force_begun: bool,

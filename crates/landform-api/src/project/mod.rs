@@ -85,6 +85,26 @@ pub struct ProjectSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = crate::duration::PATTERN))]
     pub grace: Option<String>,
+    /// What happens after that time to an object that has something below it, which would go with it: one that a
+    /// finalizer holds, such as an installation. `Approve` when nobody says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletions: Option<Deletions>,
+    /// Objects of the project that aren't deleted before they are taken out of this list: kinds (`Installation`), names
+    /// (`db`), or both (`Installation/db`). `Project` is the project itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protect: Vec<String>,
+}
+
+/// What happens to an object that is in no file any more, and would take something along.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Deletions {
+    /// It stays until you agree: `landform approve project/NAME`.
+    #[default]
+    Approve,
+    /// It goes after `grace`, like any other object.
+    Grace,
 }
 
 /// An address that people will want to open.
@@ -169,6 +189,9 @@ pub struct SettingsSaid {
     /// How long objects may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<String>,
+    /// What is protected from deletion.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub protect: Vec<String>,
 }
 
 /// Something wrong with a file, or with an object that a file defines.

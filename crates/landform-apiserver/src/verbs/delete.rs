@@ -11,7 +11,8 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use http::{Response, StatusCode};
 use landform_api::keys::{FINALIZER_CASCADE, FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
-use landform_store::{EventKind, Record, Revision};
+use landform_api::protection::is_protected;
+use landform_store::{EventKind, Key, Record, Revision};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -24,6 +25,7 @@ use crate::error::{ApiError, Reason, Result};
 use crate::lifecycle::UNDELETABLE;
 use crate::object::rules::Part;
 use crate::object::{Object, meta};
+use crate::registry::Resource;
 use crate::request::accept;
 use crate::request::decode::{self, BodyForm};
 use crate::request::query::dry_run;
@@ -189,17 +191,19 @@ impl ApiServer {
         let selection = Selection::from_call(call, place)?;
         let (records, _) = self.select(place, &selection, None, None, None).await?;
         let options = Arc::new(options);
+        // Before the first of them goes: all or nothing.
+        for record in &records.records {
+            let one = Self::place_of(&place.resource, &record.key);
+            let policy = options.policy;
+            let policy =
+                |object: &Object| policy.or_else(|| preset(object)).unwrap_or(Policy::Cascade);
+            self.check_protection(&one, policy).await?;
+        }
         let deletes = records.records.into_iter().map(|record| {
             let (server, resource, options) =
                 (self.clone(), place.resource.clone(), options.clone());
             async move {
-                let (namespace, name) = resource.names_in_key(&record.key);
-                let (namespace, name) = (namespace.to_owned(), Some(name.to_owned()));
-                let one = Place {
-                    resource,
-                    namespace,
-                    name,
-                };
+                let one = Self::place_of(&resource, &record.key);
                 match server.delete_one(&one, &options).await {
                     // Somebody else was faster.
                     Err(error) if error.reason() == Reason::NotFound => Ok(()),
@@ -224,6 +228,15 @@ impl ApiServer {
         ))
     }
 
+    fn place_of(resource: &Arc<Resource>, key: &Key) -> Place {
+        let (namespace, name) = resource.names_in_key(key);
+        Place {
+            namespace: namespace.to_owned(),
+            name: Some(name.to_owned()),
+            resource: resource.clone(),
+        }
+    }
+
     /// Marks one object, or removes it.
     pub(crate) async fn delete_one(
         &self,
@@ -234,6 +247,11 @@ impl ApiServer {
             let why = "this namespace may not be deleted";
             return Err(ApiError::forbidden("", "namespaces", place.name(), why));
         }
+        let policy = |object: &Object| {
+            let named = options.policy.or_else(|| preset(object));
+            named.unwrap_or(Policy::Cascade)
+        };
+        self.check_protection(place, policy).await?;
         let write = WriteOptions {
             dry_run: options.dry_run,
             ..WriteOptions::OWN
@@ -244,6 +262,11 @@ impl ApiServer {
             .modify(place, Part::Main, &write, Vec::new(), |found| {
                 let old = found.old;
                 check_preconditions(place, options, old, found.record)?;
+                let protected = old.get("metadata").is_some_and(is_protected);
+                if protected && !meta::is_marked(old) {
+                    // It was protected since that was asked above: the next try says how to end that.
+                    return Err(place.conflict("it was protected from deletion meanwhile"));
+                }
                 let mut object = old.clone();
                 mark(&mut object, options, &now);
                 if place.resource.is_namespaces() {

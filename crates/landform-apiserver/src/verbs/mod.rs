@@ -13,6 +13,7 @@ mod owner_rights;
 mod owners;
 mod patch;
 pub(crate) mod present;
+mod protection;
 mod read;
 mod rename;
 mod reviews;

@@ -41,7 +41,7 @@ async fn g2_a_delete_marks_and_adds_the_finalizer() {
 }
 
 /// A server whose deletes don't wait for a collector.
-fn quick() -> landform_apiserver::Config {
+pub(crate) fn quick() -> landform_apiserver::Config {
     landform_apiserver::Config {
         delete_patience: std::time::Duration::ZERO,
         ..landform_apiserver::Config::default()

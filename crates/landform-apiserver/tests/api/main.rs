@@ -22,6 +22,7 @@ mod namespaces;
 mod owners;
 mod patch_results;
 mod patches;
+mod protection;
 mod quotas;
 mod rename;
 mod room;

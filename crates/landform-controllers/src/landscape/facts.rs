@@ -76,6 +76,16 @@ pub(super) enum Source {
 /// Imports from Secrets and ConfigMaps have none.
 pub(super) type Generations = BTreeMap<String, Vec<String>>;
 
+/// A blueprint that is named by path, and which of its files were used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BlueprintUsed {
+    pub(super) path: String,
+    /// The sum of its files at the last update; empty where none is recorded.
+    pub(super) digest: String,
+    /// The sum of the files with which the installation failed, if it has.
+    pub(super) failed_with: String,
+}
+
 /// An installation at a glance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
@@ -120,6 +130,10 @@ pub(super) struct Facts {
     pub(super) error: Option<String>,
     /// Whether its spec is what its parent has written.
     pub(super) as_written: bool,
+    /// Its blueprint, if that is named by path.
+    pub(super) blueprint: Option<BlueprintUsed>,
+    /// Whether its blueprint's files are known to be others than at the last update, its own or nested ones.
+    pub(super) outdated: bool,
     created: Option<Time>,
 }
 
@@ -168,6 +182,15 @@ impl Facts {
         Self {
             name: object.name_any(),
             as_written: is_as_written("Installation", object),
+            blueprint: spec.blueprint.path.clone().map(|path| BlueprintUsed {
+                path,
+                digest: status.blueprint_digest.clone(),
+                failed_with: match status.phase {
+                    Some(InstallationPhase::Failed) => status.ended_blueprint.clone(),
+                    _ => String::new(),
+                },
+            }),
+            outdated: false,
             phase: status.phase,
             up_to_date: status.observed_generation == object.metadata.generation,
             ended: status.ended_generation == object.metadata.generation,
@@ -209,9 +232,10 @@ impl Facts {
     /// whatever is imported, and has noted no generations. What it has exported must be where
     /// those look for it that import it: a parent that was renamed has another context.
     pub(super) fn is_current(&self, present: &Generations) -> bool {
-        let updated = self.up_to_date && self.recorded == *present;
+        let updated = self.up_to_date && !self.outdated && self.recorded == *present;
         let whatever = self.ended_imports.is_empty();
-        let ended = self.ended && (whatever || self.ended_imports == digest(present));
+        let ended =
+            self.ended && !self.outdated && (whatever || self.ended_imports == digest(present));
         match self.phase {
             Some(InstallationPhase::Succeeded) => {
                 updated && self.exported.iter().eq(self.exports.keys())
@@ -399,6 +423,13 @@ pub(super) struct SpecGlance {
     pub(super) imports: InstallationImports,
     pub(super) exports: InstallationExports,
     pub(super) automatic_reconcile: Option<AutomaticReconcile>,
+    pub(super) blueprint: BlueprintGlance,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct BlueprintGlance {
+    pub(super) path: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -408,6 +439,8 @@ pub(super) struct StatusGlance {
     pub(super) observed_generation: Option<i64>,
     pub(super) ended_generation: Option<i64>,
     pub(super) ended_imports: String,
+    pub(super) blueprint_digest: String,
+    pub(super) ended_blueprint: String,
     pub(super) exported_objects: Vec<ObjectName>,
     pub(super) context_objects: Vec<ObjectName>,
     pub(super) installation_refs: Vec<NamedReference>,
@@ -442,6 +475,8 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
     let status = &object.data["status"];
     status["phase"].as_str().hash(&mut hasher);
     status["observedGeneration"].as_i64().hash(&mut hasher);
+    status["blueprintDigest"].as_str().hash(&mut hasher);
+    status["endedBlueprint"].as_str().hash(&mut hasher);
     if status["phase"] == "PendingDependencies" {
         // A parent has to know whether it waits for it, or for something that doesn't exist.
         let waiting = status["waitingOn"].as_array().into_iter().flatten();

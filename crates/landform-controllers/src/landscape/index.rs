@@ -11,6 +11,7 @@ use landform_decide::execution::Item;
 use landform_decide::installation::{Child, Dependency};
 use parking_lot::RwLock;
 
+use super::blueprints::Sums;
 use super::facts::{self, Facts, Generations, Given, GivenKind, TargetList};
 use super::family::{self, Family};
 use super::objects::labelled;
@@ -281,6 +282,39 @@ impl Index {
         facts.is_current(&maps.present(namespace, facts, &BTreeMap::new()))
     }
 
+    /// Whether the files of an installation's blueprint, or of one that is nested in it, are others than at the last
+    /// update. What is nested is as the index knows it.
+    pub(super) fn is_outdated(&self, namespace: &str, facts: &Facts, sums: &Sums<'_>) -> bool {
+        let (mut seen, mut queue) = (BTreeSet::new(), vec![facts.clone()]);
+        while let Some(facts) = queue.pop() {
+            if !seen.insert(facts.name.clone()) || facts.marked {
+                continue;
+            }
+            if sums.are_others(facts.blueprint.as_ref()) {
+                return true;
+            }
+            let children = self.children(namespace, &facts.name).into_iter();
+            queue.extend(children.filter_map(|child| self.facts(namespace, &child)));
+        }
+        false
+    }
+
+    /// The outermost installations of which that is so.
+    pub(super) fn outdated(&self, sums: &Sums<'_>) -> BTreeSet<Name> {
+        let of_paths: Vec<_> = {
+            let maps = self.0.read();
+            let all = maps.installations.iter();
+            let all = all.filter(|(_, facts)| facts.blueprint.is_some() && !facts.marked);
+            all.map(|(name, facts)| (name.clone(), facts.blueprint.clone()))
+                .collect()
+        };
+        let outdated = of_paths
+            .into_iter()
+            .filter(|(_, blueprint)| sums.are_others(blueprint.as_ref()));
+        let maps = self.0.read();
+        outdated.map(|(name, _)| maps.outermost(name)).collect()
+    }
+
     /// The nested installations of one, as it sees them. None when one of them is not known.
     pub(super) fn family(&self, namespace: &str, parent: &str) -> Option<Vec<Child>> {
         let members = self.children(namespace, parent).into_iter();
@@ -435,6 +469,19 @@ impl Maps {
             self.elements(namespace, parent, import)
         };
         family::present(&facts.sources, generation, list, map)
+    }
+
+    /// The installation in which another one is nested, however deep.
+    fn outermost(&self, mut name: Name) -> Name {
+        // Labels say who the parent is, and they can say anything.
+        for _ in 0..NESTED_MAX {
+            let facts = self.installations.get(&name);
+            match facts.and_then(|facts| facts.parent.clone()) {
+                Some(parent) => name = (name.0, parent),
+                None => break,
+            }
+        }
+        name
     }
 
     fn is_a_persons(&self, namespace: &str, given: &Given) -> bool {

@@ -33,14 +33,14 @@ mod report;
 
 use std::sync::Arc;
 
-pub use blueprints::Blueprints;
+pub use blueprints::{Blueprints, Overlay, plain};
 pub use execution::Executions;
-pub use installation::Installations;
+pub use installation::{Installations, Outdated};
 
 /// The two reconcilers of a landscape, which share an index.
 #[must_use]
-pub fn reconcilers(blueprints: Blueprints) -> (Installations, Executions) {
+pub fn reconcilers(blueprints: impl Into<Arc<Blueprints>>) -> (Installations, Executions) {
     let index = Arc::new(index::Index::default());
-    let installations = Installations::new(index.clone(), Arc::new(blueprints));
+    let installations = Installations::new(index.clone(), blueprints.into());
     (installations, Executions::new(index))
 }

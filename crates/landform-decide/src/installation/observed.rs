@@ -42,6 +42,8 @@ pub struct Observed {
     pub imports: Vec<Import>,
     /// Whether the last update had other imports.
     pub imports_differ: bool,
+    /// Whether the files of its blueprint, or of one that is nested in it, are others than at the last update.
+    pub blueprint_changed: bool,
     /// Installations that it depends on, directly or not.
     pub dependencies: Vec<Dependency>,
     /// Siblings that import what it exports.
@@ -197,7 +199,10 @@ impl Observed {
     /// I13.
     #[must_use]
     pub fn update_required(&self) -> bool {
-        !self.status_up_to_date() || self.imports_changed() || self.lost.is_some()
+        !self.status_up_to_date()
+            || self.imports_changed()
+            || self.blueprint_changed
+            || self.lost.is_some()
     }
 }
 

@@ -40,6 +40,7 @@ pub(super) fn succeeded() -> Observed {
             present: Present::Satisfied("g1".into()),
         }],
         imports_differ: false,
+        blueprint_changed: false,
         dependencies: vec![Dependency {
             name: "db".into(),
             phase: Some(Succeeded),

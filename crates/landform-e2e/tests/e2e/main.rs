@@ -12,6 +12,7 @@ mod canary;
 mod catalog_command;
 mod custom_resources;
 mod deployer_python;
+mod edits;
 mod engine_elsewhere;
 mod example;
 mod full_disk;

@@ -89,6 +89,8 @@ fn without_a_terminal_every_change_of_phase_is_a_line() {
 
     // A removed file.
     std::fs::remove_file(project.directory().join("web.yaml")).unwrap();
+    up.expect(&["Installation default/shop", "landform approve project/pair"]);
+    project.landform(&["approve", "project/pair"]);
     up.expect(&["Installation/shop  ", " → gone  "]);
 
     up.interrupt();

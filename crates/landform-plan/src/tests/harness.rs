@@ -19,7 +19,7 @@ use crate::changes::Story;
 use crate::log::{Done, Log};
 use crate::objects::Objects;
 use crate::world::World;
-use crate::{Action, Change, Named, Plan, Question, Settings, apply, plan};
+use crate::{Action, Change, Named, Plan, Question, Settings, plan};
 
 /// A type of deploy items whose exports nobody knows before.
 pub(super) const OUTSIDE: &str = "example.dev/outside";
@@ -52,7 +52,7 @@ impl Deployer for Noting {
 }
 
 /// Runs something on a runtime whose time goes on by itself.
-fn on_paused<T>(work: impl Future<Output = T>) -> T {
+pub(super) fn on_paused<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -93,7 +93,7 @@ impl Site {
         }
     }
 
-    async fn world(&self) -> World {
+    pub(super) async fn world(&self) -> World {
         let log = Log::new(self.store.clone());
         let items = DeployItems::new()
             .with(Noting(log.clone(), mock::KIND))
@@ -110,7 +110,7 @@ impl Site {
             assert!(world.settle().await);
             let _ = (world.record.take(), world.log.take());
             let base = world.store.fork().await.unwrap();
-            let _ = apply::make(&world.client, question).await;
+            let _ = world.change(question).await;
             assert!(world.settle().await);
             let (touched, entries) = (world.record.take(), world.log.take());
             let objects = Objects::new(&base, &world.store);

@@ -4,4 +4,5 @@ mod boundaries;
 mod harness;
 mod landscapes;
 mod operators;
+mod projects;
 mod property;

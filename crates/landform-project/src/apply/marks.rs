@@ -6,6 +6,7 @@ use landform_api::keys::{ANNOTATION_FORMER_NAME, ANNOTATION_RENAMED_FROM};
 use landform_api::project::{
     ANNOTATION_APPLIED, ANNOTATION_BLUEPRINT, ANNOTATION_FILE, LABEL_PROJECT,
 };
+use landform_api::protection::{BY_SETTINGS, PROTECT, is_protected};
 use landform_engine::hooks::three_way;
 use serde_json::{Value, json};
 
@@ -35,6 +36,8 @@ pub struct Marks {
     pub project: Option<(String, String)>,
     /// A sum of the blueprint that it uses.
     pub blueprint: Option<String>,
+    /// Whether the project's settings protect it from deletion.
+    pub protect: bool,
 }
 
 impl Marks {
@@ -48,6 +51,7 @@ impl Marks {
         Self {
             project: project.zip(file),
             blueprint: text(&metadata["annotations"][ANNOTATION_BLUEPRINT]),
+            protect: metadata["annotations"][PROTECT] == BY_SETTINGS,
         }
     }
 }
@@ -78,6 +82,9 @@ pub fn prepare(object: &Value, namespace: Option<&str>, marks: &Marks) -> Value 
     }
     if let Some(sum) = &marks.blueprint {
         metadata["annotations"][ANNOTATION_BLUEPRINT] = json!(sum);
+    }
+    if marks.protect && !is_protected(metadata) {
+        metadata["annotations"][PROTECT] = json!(BY_SETTINGS);
     }
     remove(&mut metadata["annotations"], &OTHERS);
     let shape = three_way::shape(&wanted).to_string();
@@ -128,6 +135,7 @@ mod tests {
         let marks = Marks {
             project: Some(("shop".into(), "a/b.yaml".into())),
             blueprint: Some("1".into()),
+            protect: false,
         };
         let object = json!({
             "apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}, "status": {}, "x": null,
@@ -187,6 +195,7 @@ mod tests {
         let marks = Marks {
             project: Some(("shop".into(), "a.yaml".into())),
             blueprint: Some("1".into()),
+            protect: false,
         };
         let object = json!({"metadata": {"name": "n"}, "a": 1});
         let live = prepare(&object, None, &marks);
@@ -208,7 +217,7 @@ mod tests {
                 None,
                 &Marks {
                     project: Some(("p".into(), "f".into())),
-                    blueprint: None,
+                    ..Marks::default()
                 },
             );
             assert_eq!(wanted["metadata"]["labels"][LABEL_PROJECT], "p");

@@ -309,7 +309,7 @@ fn start(client: &Client, directory: &TempDir, widgets: &Widgets) -> Engine {
 pub(crate) fn manifest() -> Value {
     json!({
         "apiVersion": "landform.dev/v1alpha1", "kind": "Project",
-        "metadata": {"name": PROJECT}, "spec": {"directory": "shop"},
+        "metadata": {"name": PROJECT}, "spec": {"directory": "shop", "deletions": "Grace"},
     })
 }
 

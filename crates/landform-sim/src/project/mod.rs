@@ -156,7 +156,7 @@ fn widgets() -> Value {
 fn manifest() -> Value {
     json!({
         "apiVersion": "landform.dev/v1alpha1", "kind": "Project",
-        "metadata": {"name": PROJECT}, "spec": {"directory": PROJECT},
+        "metadata": {"name": PROJECT}, "spec": {"directory": PROJECT, "deletions": "Grace"},
     })
 }
 

@@ -164,6 +164,7 @@ pub(crate) fn start(
     args: ControllerArgs,
 ) -> Result<(Engine, Operators), AnyError> {
     let (installations, executions) = landscape::reconcilers(Blueprints::new(args.blueprints));
+    let outdated = installations.outdated();
     let mut items = DeployItems::new();
     if !args.without_deployers {
         let serves = &args.deployer;
@@ -193,6 +194,9 @@ pub(crate) fn start(
     let engine = operators.register(builder, args.catalogs).start()?;
     operators.connect(&engine);
     wake.connect(&engine);
+    projects.when_blueprints_change(move |engine| {
+        outdated.ask(engine);
+    });
     projects.connect(&engine);
     Ok((engine, operators))
 }

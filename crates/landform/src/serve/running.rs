@@ -123,6 +123,11 @@ impl Running {
         self.engine.as_ref().map(|started| &started.engine)
     }
 
+    /// Everything that is stored.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        self.store.store()
+    }
+
     /// A client without a socket.
     pub(crate) fn client(&self) -> Client {
         engine::client_in_process(&self.server)

@@ -9,6 +9,7 @@ use http::Request;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use landform_api::words::counted;
+use landform_api::{project, protection};
 use landform_project::{Leaving, leaving};
 use serde_json::{Value, json};
 
@@ -137,11 +138,18 @@ async fn take_down(
 ) -> Result<Taken, AnyError> {
     let name = home.project_name(client).await?;
     let path = path_of(&name);
-    let Some(project) = get(client, &path).await? else {
+    let Some(found) = get(client, &path).await? else {
         println!("There is no project {name} here: nothing to take down.");
         return Ok(Taken::Nothing(ExitCode::SUCCESS));
     };
-    print!("{}", preview(client, &name).await?);
+    let leaving = leaving(client, &name).await?;
+    print!("{}", preview(&leaving, &name));
+    let own = protection::is_protected(&found["metadata"]);
+    let own = own.then(|| format!("the project {name} itself"));
+    let protected: Vec<_> = own.into_iter().chain(leaving.protected).collect();
+    if !protected.is_empty() {
+        return Err(protection_in_the_way(&protected).into());
+    }
     if args.dry_run {
         println!("Nothing was deleted: this was a dry run.");
         return Ok(Taken::Nothing(ExitCode::SUCCESS));
@@ -150,7 +158,7 @@ async fn take_down(
         println!("Nothing was deleted.");
         return Ok(Taken::Nothing(ExitCode::FAILURE));
     }
-    let uid = project["metadata"]["uid"].as_str().unwrap_or_default();
+    let uid = found["metadata"]["uid"].as_str().unwrap_or_default();
     let options = json!({
         "kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background",
         "preconditions": {"uid": uid},
@@ -206,17 +214,33 @@ async fn until_gone(shown: &mut Shown, client: &Client, project: &str) -> Result
     }
 }
 
+/// Why nothing goes, and what ends that.
+fn protection_in_the_way(protected: &[String]) -> String {
+    let first: Vec<_> = protected.iter().take(NAMED).map(String::as_str).collect();
+    let more = match protected.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "nothing was deleted, because this is protected from deletion: {}{more}. While the project is up, take {} out of the files, and entries out of spec.protect of {}",
+        first.join(", "),
+        protection::PROTECT,
+        project::SETTINGS_FILE,
+    )
+}
+
 /// Everything that the project's files stand for, by kind.
-async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
+fn preview(leaving: &Leaving, project: &str) -> String {
     let Leaving {
         objects: found,
         kept,
         taken,
-    } = leaving(client, project).await?;
+        protected: _,
+    } = leaving;
     let total: usize = found.values().map(Vec::len).sum();
     let total = counted(total, "object");
     let mut text = format!("Project {project}: {total}, and what they own, will be deleted:\n");
-    for (kind, names) in &found {
+    for (kind, names) in found {
         let more = names.len().saturating_sub(NAMED);
         let first: Vec<_> = names.iter().take(NAMED).map(String::as_str).collect();
         let more = if more > 0 {
@@ -230,10 +254,10 @@ async fn preview(client: &Client, project: &str) -> Result<String, AnyError> {
             first.join(", ")
         ));
     }
-    for line in kept.iter().chain(&taken) {
+    for line in kept.iter().chain(taken) {
         text.push_str(&format!("{line}\n"));
     }
-    Ok(text)
+    text
 }
 
 #[cfg(test)]

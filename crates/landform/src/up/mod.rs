@@ -2,8 +2,9 @@
 //!
 //! Reading order: `sight.rs` reads one object, `state.rs` knows all of them and what changed, `frame.rs` draws
 //! them as a tree, `screen.rs` puts that on a terminal, `follow.rs` watches. This file starts the server and
-//! tells how it goes; `home.rs` is where a project's data is, `quiet.rs` asks the engine, `problem.rs` and `causes.rs` tell what is wrong; `down.rs` takes everything down again.
+//! tells how it goes; `home.rs` is where a project's data is, `quiet.rs` asks the engine, `ask_first.rs` shows what would be done before it is, `problem.rs` and `causes.rs` tell what is wrong; `down.rs` takes everything down again.
 
+mod ask_first;
 mod causes;
 mod down;
 mod follow;
@@ -24,7 +25,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use http::Request;
 use kube::Client;
-use landform_api::project::{self, HeldDeletions, ProjectProblem};
+use landform_api::project::{self, ANNOTATION_APPROVED_DELETIONS, HeldDeletions, ProjectProblem};
 use landform_project::Settings;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -60,6 +61,12 @@ pub(crate) struct UpArgs {
     /// With --wait: how long at most, for instance 90s or 5m.
     #[arg(long, value_name = "TIME", requires = "wait")]
     timeout: Option<String>,
+    /// Shows what the files would change since the last time, and asks before anything is done.
+    #[arg(long)]
+    plan: bool,
+    /// Agrees to all deletions that the project would hold back for your consent, as long as this command runs.
+    #[arg(long)]
+    approve_deletes: bool,
     /// Where everything is kept [default: .landform in the project's directory].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
@@ -93,11 +100,16 @@ async fn up(args: &UpArgs, home: &Home, timeout: Option<Duration>) -> Result<Exi
     let begun = Instant::now();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    if args.plan && !ask_first::is_meant(home).await? {
+        println!("Nothing was changed.");
+        return Ok(ExitCode::FAILURE);
+    }
     let audit = args.audit.then(AuditArgs::usual);
     let running = start(home, args.listen, audit).await?;
     let client = running.client();
     let name = declare(&client, home).await?;
     let mut shown = Shown::new(home, &name, begun);
+    shown.approves_deletes = args.approve_deletes;
     shown.screen.say(&format!(
         "landform ready: https://{} kubeconfig={}",
         running.address,
@@ -221,6 +233,17 @@ async fn declare(client: &Client, home: &Home) -> Result<String, AnyError> {
     Ok(name)
 }
 
+/// Agrees to held deletions.
+async fn approve(client: &Client, project: &str, token: &str) -> Result<(), AnyError> {
+    let annotations = json!({ANNOTATION_APPROVED_DELETIONS: token});
+    let patch = json!({"metadata": {"annotations": annotations}});
+    let request = Request::patch(path_of(project))
+        .header("content-type", "application/merge-patch+json")
+        .body(patch.to_string().into_bytes())?;
+    client.request::<Value>(request).await.map_err(plain)?;
+    Ok(())
+}
+
 /// What is on the screen, and what it is made from.
 struct Shown {
     screen: Screen,
@@ -231,6 +254,10 @@ struct Shown {
     problems: Vec<ProjectProblem>,
     /// The held deletions that were told last.
     held_token: Option<String>,
+    /// Whether held deletions are agreed to at once.
+    approves_deletes: bool,
+    /// Held deletions to agree to.
+    to_approve: Option<String>,
     /// Namespaces that stay, and of which that was said.
     kept: BTreeSet<String>,
     /// What was told of objects without a phase.
@@ -255,6 +282,8 @@ impl Shown {
             begun,
             problems: Vec::new(),
             held_token: None,
+            approves_deletes: false,
+            to_approve: None,
             kept: BTreeSet::new(),
             others: Vec::new(),
             is_read: false,
@@ -325,11 +354,21 @@ impl Shown {
         let token = held.as_ref().map(|held| held.token.clone());
         let is_new = self.held_token != token;
         if let Some(held) = held.filter(|_| is_new) {
-            let text = format!(
-                "{}: say `landform approve project/{}` if that is meant.",
-                held.sentence(),
-                self.project
-            );
+            let text = if self.approves_deletes {
+                self.to_approve = Some(held.token.clone());
+                format!(
+                    "{}: {} (--approve-deletes).",
+                    held.sentence(),
+                    held.first.join(", ")
+                )
+            } else {
+                format!(
+                    "{}: {}. Say `landform approve project/{}` if that is meant, or bring the files back.",
+                    held.sentence(),
+                    held.first.join(", "),
+                    self.project
+                )
+            };
             self.screen.say(&text);
         }
         self.held_token = token;
@@ -403,6 +442,9 @@ async fn tell(
             news = follower.next() => match news {
                 Some(news) => {
                     shown.take(news);
+                    if let Some(token) = shown.to_approve.take() {
+                        approve(&running.client(), project, &token).await?;
+                    }
                     if shown.taken_down {
                         return Ok(End::TakenDown);
                     }

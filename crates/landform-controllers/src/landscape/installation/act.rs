@@ -121,6 +121,12 @@ impl<'a> Act<'a> {
             }
         }
         self.tell(world, &decision);
+        let status = &mut self.status;
+        let deployed = status.observed_generation == self.metadata.generation;
+        if status.blueprint_digest.is_empty() && deployed && !world.observed().update_required() {
+            // It was updated before sums were recorded: what is there now counts as what was used.
+            update::note_blueprint(world, status);
+        }
         let waiting = self.wait_on(world, &decision);
         self.context.write_status(&self.status).await?;
         for action in &decision.afterwards {
@@ -228,6 +234,7 @@ impl<'a> Act<'a> {
         self.status.phase = Some(phase);
         self.status.ended_generation = self.metadata.generation;
         self.status.ended_imports = world.digest_of_imports();
+        self.status.ended_blueprint = world.blueprint_digest.clone().unwrap_or_default();
     }
 
     fn note(&mut self, trouble: &Trouble) {
@@ -274,6 +281,7 @@ impl<'a> Act<'a> {
                     self.status.phase = Some(phase);
                     self.status.ended_generation = None;
                     self.status.ended_imports.clear();
+                    self.status.ended_blueprint.clear();
                 }
             }
             if phase == InstallationPhase::Aborted {
@@ -297,6 +305,7 @@ impl<'a> Act<'a> {
             // That was why it had ended.
             self.status.ended_generation = None;
             self.status.ended_imports.clear();
+            self.status.ended_blueprint.clear();
         }
     }
 

@@ -24,11 +24,11 @@ use landform_api::landscaper::{self, Condition, ConditionStatus};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::installation::decide;
 use landform_engine::{
-    Context, Failure, Order, Outcome, Provision, Reconciler, Ref, Related, write_time,
+    Context, Engine, Failure, Key, Order, Outcome, Provision, Reconciler, Ref, Related, write_time,
 };
 use serde_json::{Value, json};
 
-use super::blueprints::Blueprints;
+use super::blueprints::{Blueprints, Sums};
 use super::facts::{self, Facts, GivenKind, movement, parent_of};
 use super::index::Index;
 use super::report::set_condition;
@@ -43,9 +43,38 @@ pub struct Installations {
     blueprints: Arc<Blueprints>,
 }
 
+/// Knows of installations whose blueprints have changed.
+#[derive(Clone)]
+pub struct Outdated {
+    index: Arc<Index>,
+    blueprints: Arc<Blueprints>,
+}
+
+impl Outdated {
+    /// Has those run that were last updated with other files of their blueprint, or of a nested one, than there are now.
+    /// Returns how many these are.
+    pub fn ask(&self, engine: &Engine) -> usize {
+        let found = self.index.outdated(&Sums::new(&self.blueprints));
+        let kind: Arc<GroupKind> = Arc::new(landscaper::kind("Installation").into());
+        for (namespace, name) in &found {
+            engine.ask(Key::new(kind.clone(), namespace, name));
+        }
+        found.len()
+    }
+}
+
 impl Installations {
     pub(super) fn new(index: Arc<Index>, blueprints: Arc<Blueprints>) -> Self {
         Self { index, blueprints }
+    }
+
+    /// What knows of installations whose blueprints have changed.
+    #[must_use]
+    pub fn outdated(&self) -> Outdated {
+        Outdated {
+            index: self.index.clone(),
+            blueprints: self.blueprints.clone(),
+        }
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
@@ -166,7 +195,7 @@ impl Reconciler for Installations {
     }
 
     fn idle(&self, object: &DynamicObject) -> bool {
-        let seen = rest::observed(object, &self.index);
+        let seen = rest::observed(object, &self.index, &self.blueprints);
         seen.is_some_and(|seen| rest::asks_for_nothing(&decide(&seen)))
     }
 
@@ -196,6 +225,7 @@ impl Reconciler for Installations {
             "phase": "Failed",
             "endedGeneration": object.metadata.generation,
             "endedImports": null,
+            "endedBlueprint": null,
             "waitingOn": null,
             "conditions": conditions,
             "lastError": {

@@ -15,7 +15,7 @@ use super::act::DELETION_FAILED;
 use super::automatic;
 use super::imports::{self, Resolved};
 use super::moment;
-use crate::landscape::blueprints::Blueprints;
+use crate::landscape::blueprints::{Blueprints, Sums};
 use crate::landscape::facts::{self, Facts, Given};
 use crate::landscape::family::{self, Family};
 use crate::landscape::index::Index;
@@ -35,6 +35,8 @@ pub(super) struct World {
     pub(super) children: Vec<(ChildKind, DynamicObject)>,
     /// Whether rights to something that it imports are missing (C6).
     pub(super) lacks_rights: bool,
+    /// The sum of its blueprint's files, if that is known.
+    pub(super) blueprint_digest: Option<String>,
     observed: Observed,
 }
 
@@ -71,6 +73,9 @@ impl World {
         importer.leave_out_optional(&spec, &mut imports, blueprints);
         let missing_context = importer.missing_context(&spec);
         let children = children(context, &objects, index, metadata, status).await?;
+        let sums = Sums::new(blueprints);
+        let path = spec.blueprint.path.as_deref();
+        let blueprint_digest = path.and_then(|path| sums.of(path));
         let below = Below {
             objects: &objects,
             index,
@@ -78,6 +83,7 @@ impl World {
             uid: metadata.uid.as_deref(),
             status,
             children: &children,
+            sums: &sums,
         };
         let around = Around {
             index,
@@ -86,19 +92,40 @@ impl World {
             facts: &facts,
             read: moment::generations_read(context),
         };
+        let parent_seen = parent.as_deref().map(|parent| around.parent(parent));
+        let operation = annotation(metadata, keys::OPERATION).and_then(Operation::parse);
+        let recorded = &status.blueprint_digest;
+        let own_blueprint = blueprint_digest.as_ref().is_some_and(|now| {
+            // Before sums were recorded, whoever saved a file asked for this.
+            let asked =
+                operation == Some(Operation::Reconcile) && status.observed_generation.is_some();
+            now != recorded && (!recorded.is_empty() || asked)
+        });
+        // What is nested is updated in the course of this one's update only (I14b).
+        let may_update = parent_seen
+            .as_ref()
+            .is_none_or(|parent| parent.phase == Some(InstallationPhase::Progressing));
+        // One that has failed rests until its parent is at work: what it deployed isn't what the files say.
+        let has_failed = status.phase == Some(InstallationPhase::Failed);
+        let nested_changed = below.is_to_be_updated();
+        let waits_for_parent = own_blueprint && has_failed && !may_update;
+        let blueprint_changed = metadata.deletion_timestamp.is_none()
+            && (waits_for_parent || (may_update && (own_blueprint || nested_changed)));
         let error = status.last_error.as_ref();
         // Others can end these without a change of this one.
         let ends = |error: &LastError| {
             ["DuplicateExport", WRITE_REFUSED, DELETION_FAILED].contains(&&*error.reason)
         };
-        let by_others = error.is_some_and(ends) || spec.blueprint.path.is_some();
-        let failed = status.phase == Some(InstallationPhase::Failed)
+        let unseen = spec.blueprint.path.is_some() && blueprint_digest.is_none();
+        let by_others = error.is_some_and(ends) || unseen;
+        let failed = has_failed
             && status.ended_generation == metadata.generation
-            && status.ended_imports == digest_of_imports(&imports);
+            && status.ended_imports == digest_of_imports(&imports)
+            && status.ended_blueprint == blueprint_digest.clone().unwrap_or_default();
         let observed = Observed {
             now_ms: context.now_ms(),
             automatic: automatic::observed(spec.automatic_reconcile.as_ref(), status),
-            failed_as_it_is: failed && !by_others,
+            failed_as_it_is: (failed && !by_others && !nested_changed) || waits_for_parent,
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
             phase: status.phase,
@@ -107,11 +134,11 @@ impl World {
                 && status.waiting_on.is_empty(),
             marked: metadata.deletion_timestamp.is_some(),
             held: held(metadata),
-            operation: annotation(metadata, keys::OPERATION).and_then(Operation::parse),
+            operation,
             ignore: annotation(metadata, keys::IGNORE) == Some(keys::TRUE),
             aborted: status.phase == Some(InstallationPhase::Aborted)
                 && status.ended_generation == metadata.generation,
-            parent: parent.as_deref().map(|parent| around.parent(parent)),
+            parent: parent_seen,
             children: below.seen(metadata.uid.as_deref()).await?,
             imports: imports
                 .iter()
@@ -119,6 +146,7 @@ impl World {
                 .chain(missing_context)
                 .collect(),
             imports_differ: imports::differ(&status.imports, &imports),
+            blueprint_changed,
             dependencies: around.dependencies(),
             importers: around.importers(),
             rivals: around.rivals(),
@@ -135,6 +163,7 @@ impl World {
             imports,
             children,
             lacks_rights,
+            blueprint_digest,
             observed,
         })
     }
@@ -216,6 +245,7 @@ struct Below<'a> {
     uid: Option<&'a str>,
     status: &'a InstallationStatus,
     children: &'a [(ChildKind, DynamicObject)],
+    sums: &'a Sums<'a>,
 }
 
 /// The objects that nested installations import, read now: the index may be behind what this installation wrote a
@@ -252,6 +282,25 @@ impl family::Context for Fresh<'_> {
 }
 
 impl Below<'_> {
+    /// Whether an update of this one is under way, so that what is nested is updated, too.
+    fn is_updating(&self) -> bool {
+        self.status.phase == Some(InstallationPhase::Progressing)
+    }
+
+    fn is_outdated(&self, nested: &Facts) -> bool {
+        let namespace = self.objects.namespace();
+        self.index.is_outdated(namespace, nested, self.sums)
+    }
+
+    /// Whether blueprints of nested installations have changed, and no update is under way that would reach these.
+    fn is_to_be_updated(&self) -> bool {
+        let mut nested = self.children.iter();
+        !self.is_updating()
+            && nested.any(|(kind, object)| {
+                *kind == ChildKind::Installation && self.is_outdated(&Facts::of(object))
+            })
+    }
+
     /// The nested objects, as the decision may see them.
     async fn seen(&self, uid: Option<&str>) -> Result<Vec<Child>, Failure> {
         let of = |wanted| {
@@ -259,7 +308,11 @@ impl Below<'_> {
             children.filter(move |(kind, _)| *kind == wanted)
         };
         let members: Vec<_> = of(ChildKind::Installation)
-            .map(|(_, object)| Facts::of(object))
+            .map(|(_, object)| {
+                let mut facts = Facts::of(object);
+                facts.outdated = self.is_updating() && self.is_outdated(&facts);
+                facts
+            })
             .collect();
         let mut fresh = Fresh {
             generations: BTreeMap::new(),

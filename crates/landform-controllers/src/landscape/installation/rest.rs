@@ -6,7 +6,8 @@ use landform_api::landscaper::{Operation, keys};
 use landform_decide::installation::{Automatic, Decision, Observed};
 
 use super::observe::{annotation, held};
-use crate::landscape::facts;
+use crate::landscape::blueprints::{Blueprints, Sums};
+use crate::landscape::facts::{self, BlueprintUsed};
 use crate::landscape::index::Index;
 
 /// Whether a decision asks for nothing.
@@ -32,7 +33,11 @@ pub(super) fn asks_for_nothing(decision: &Decision) -> bool {
 
 /// What the decision would see, if all of it is in the index and no import changed. Siblings don't matter
 /// then: they are looked at for an update or a deletion only.
-pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed> {
+pub(super) fn observed(
+    object: &DynamicObject,
+    index: &Index,
+    blueprints: &Blueprints,
+) -> Option<Observed> {
     let glance = facts::read(object);
     if glance.spec.automatic_reconcile.is_some() {
         // What it needs depends on the time.
@@ -45,6 +50,13 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
     let facts = index.facts(&namespace, &own)?;
     let known = status.imports.len() == facts.sources.len();
     if facts.marked || !known || !index.is_current(&namespace, &facts) {
+        return None;
+    }
+    let sums = Sums::new(blueprints);
+    let unrecorded = |used: &BlueprintUsed| used.digest.is_empty() && sums.of(&used.path).is_some();
+    if facts.blueprint.as_ref().is_some_and(unrecorded)
+        || index.is_outdated(&namespace, &facts, &sums)
+    {
         return None;
     }
     let mut children = index.family(&namespace, &own)?;
@@ -83,6 +95,7 @@ pub(super) fn observed(object: &DynamicObject, index: &Index) -> Option<Observed
         children,
         imports: Vec::new(),
         imports_differ: false,
+        blueprint_changed: false,
         dependencies: Vec::new(),
         importers: Vec::new(),
         rivals: Vec::new(),

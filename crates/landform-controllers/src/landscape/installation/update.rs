@@ -161,6 +161,7 @@ impl Update<'_> {
         let imports = self.world.imports.iter();
         status.imports = imports.map(|found| found.status.clone()).collect();
         status.observed_generation = self.world.metadata.generation;
+        note_blueprint(self.world, status);
         let now = write_time(self.context.now_ms());
         for condition in [
             "ValidateImports",
@@ -445,6 +446,16 @@ impl Update<'_> {
             return Err(self.taken(name, &object).await?);
         }
         Ok(object)
+    }
+}
+
+/// Notes which files of the blueprint an update has used.
+pub(super) fn note_blueprint(world: &World, status: &mut InstallationStatus) {
+    match (&world.blueprint_digest, &world.spec.blueprint.path) {
+        (Some(digest), _) => status.blueprint_digest.clone_from(digest),
+        (None, None) => status.blueprint_digest.clear(),
+        // It isn't known what has changed.
+        (None, Some(_)) => {}
     }
 }
 
