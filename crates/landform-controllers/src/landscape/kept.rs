@@ -253,8 +253,8 @@ pub(super) fn value_of(secret: &DynamicObject, key: &str) -> Option<Value> {
     decoded.or_else(|| content::of_key(secret, key))
 }
 
-/// The generation of a Secret that is imported: it moves with the Secret, and tells nothing about what is in it.
-pub(super) fn generation(secret: &DynamicObject) -> String {
-    let version = secret.resource_version().unwrap_or_default();
-    format!("{}/{version}", secret.uid().unwrap_or_default())
+/// The generation of a value that is imported from a Secret: it moves with the value, and tells nothing about it to those who may
+/// not read Secrets, because they don't know the Secret's uid.
+pub(super) fn generation(secret: &DynamicObject, value: &Value) -> String {
+    content::hash(&json!([secret.uid(), value]))
 }

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use parking_lot::RwLock;
+use sha1::{Digest as _, Sha1};
 
 /// A namespace and a name.
 type Name = (String, String);
@@ -89,13 +90,17 @@ pub(super) fn content(secret: &DynamicObject) -> u64 {
     hasher.finish()
 }
 
-/// What is noted of the Secret that a target was used with: it moves with the Secret, and tells nothing about what is in it.
+/// What is noted of the Secret that a target was used with: it moves with what is in the Secret, and tells nothing about that to those
+/// who may not read Secrets, because they don't know the Secret's uid.
 pub(super) fn generation(secret: Option<&DynamicObject>) -> String {
     let Some(secret) = secret else {
         return String::new();
     };
-    let version = secret.resource_version().unwrap_or_default();
-    format!("{}.{version}", secret.uid().unwrap_or_default())
+    let hash = Sha1::new()
+        .chain_update(secret.uid().unwrap_or_default())
+        .chain_update(secret.data["data"].to_string())
+        .finalize();
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The Secret of a target, if that is in the target's namespace, where alone it may be.

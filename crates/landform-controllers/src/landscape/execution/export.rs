@@ -28,6 +28,26 @@ pub(super) async fn collect(
     world: &World,
 ) -> Result<Option<ObjectReference>, Failure> {
     let objects = &world.objects;
+    let own = world.metadata.name.as_deref().unwrap_or_default();
+    let context = names::execution_context(own);
+    let name = names::data_name(Some(&context), "");
+    let uid = world.metadata.uid.as_deref();
+    let keeper = Keeper {
+        context: run,
+        objects,
+        owners: owner("Execution", &world.metadata),
+    };
+    let secret = |object: &str| names::data_secret(object, uid.unwrap_or_default());
+    let found = objects.get("DataObject", &name).await?;
+    let before = found
+        .as_ref()
+        .and_then(|found| kept::reference_of("DataObject", found));
+    let before = before.filter(|before| before.name == secret(&name));
+    let former = match &before {
+        Some(before) => keeper.read(before).await?,
+        None => None,
+    };
+    let former = former.zip(found.as_ref().map(|found| &found.data["data"]));
     let (mut all, mut all_shown) = (Map::new(), Map::new());
     for (name, (object, item)) in &world.items {
         let Some(reference) = &item.status.export_ref else {
@@ -67,20 +87,13 @@ pub(super) async fn collect(
             return Err(Failure::Transient(what));
         };
         let declared = data.get(SECRET_KEY).map(|bytes| parse_export(&bytes.0));
-        let shown = shown(world, name, &value, declared).await?;
+        let former = former
+            .as_ref()
+            .map(|(whole, shown)| (&whole[name], &shown[name]));
+        let shown = shown(world, name, &value, declared, former).await?;
         all_shown.insert(name.clone(), shown);
         all.insert(name.clone(), value);
     }
-    let own = world.metadata.name.as_deref().unwrap_or_default();
-    let context = names::execution_context(own);
-    let name = names::data_name(Some(&context), "");
-    let uid = world.metadata.uid.as_deref();
-    let keeper = Keeper {
-        context: run,
-        objects,
-        owners: owner("Execution", &world.metadata),
-    };
-    let secret = |object: &str| names::data_secret(object, uid.unwrap_or_default());
     if let Some(former) = &world.execution.status.export_ref
         && former.name != name
         && let Some(found) = objects.get("DataObject", &former.name).await?
@@ -89,11 +102,6 @@ pub(super) async fn collect(
         objects.delete("DataObject", &found.metadata).await?;
         keeper.forget(&secret(&former.name)).await?;
     }
-    let found = objects.get("DataObject", &name).await?;
-    let before = found
-        .as_ref()
-        .and_then(|found| kept::reference_of("DataObject", found));
-    let before = before.filter(|before| before.name == secret(&name));
     if all.is_empty() {
         if let Some(found) = found {
             objects.delete("DataObject", &found.metadata).await?;
@@ -164,6 +172,7 @@ async fn shown(
     item: &str,
     exports: &Value,
     declared: Option<Option<Value>>,
+    former: Option<(&Value, &Value)>,
 ) -> Result<Value, Failure> {
     let all_secret = Value::from(MASK);
     let spec = &world.execution.spec;
@@ -188,6 +197,10 @@ async fn shown(
             template.config.as_ref().unwrap_or(&Value::Null),
             &mut secrets,
         );
+        // It may export what it was given before.
+        if let Some((whole, shown)) = former {
+            secrets_of(whole, shown, &mut secrets);
+        }
         shown = mask_known(exports, &secrets);
     }
     match declared {

@@ -605,7 +605,7 @@ impl Importer<'_> {
         let is_secret = kind == "Secret";
         let present = match (&value, denied) {
             (Some(value), _) => Present::Satisfied(match found.filter(|_| is_secret) {
-                Some(secret) => kept::generation(secret),
+                Some(secret) => kept::generation(secret, value),
                 None => content::hash(value),
             }),
             (None, _) if elsewhere => Present::Unusable(

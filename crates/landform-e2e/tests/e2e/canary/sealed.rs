@@ -323,25 +323,13 @@ fn a_secret_of_a_landscape_is_in_secrets_alone_and_at_the_programs_that_it_is_fo
     files(&server.home().join("data"), &mut places);
     search(&places);
 
-    // A restart deploys nothing again, and a Secret that is written again as it was doesn't either.
+    // A restart deploys nothing again, and neither does a Secret whose values stay as they are.
     let before = given(&out);
     let server = server.restart(|_| {});
     wait(&server);
-    server.kubectl(&["label", "secret", "db", "touched=yes"]);
-    let outer = ["get", "installation", "outer", "-o"];
-    let version = "jsonpath={.status.imports[?(@.name=='password')].configGeneration}";
-    let secret = [
-        "get",
-        "secret",
-        "db",
-        "-o",
-        "jsonpath={.metadata.resourceVersion}",
-    ];
-    let wanted = server.kubectl(&secret);
-    let mut lines = server.kubectl_lines(&[&outer[..], &[version, "--watch"]].concat());
-    lines.expect(&[&wanted]);
-    wait(&server);
     assert_eq!(given(&out), before, "nothing has changed");
+
+    server.kubectl(&["label", "secret", "db", "touched=yes"]);
 
     // Rotation: who uses it gets the new one, and nothing else runs.
     let patch = json!({"stringData": {"password": ROTATED}}).to_string();
@@ -363,10 +351,11 @@ fn a_secret_of_a_landscape_is_in_secrets_alone_and_at_the_programs_that_it_is_fo
         rotated["other"], before["other"],
         "it doesn't use the Secret"
     );
-    assert_eq!(rotated["hashed"].len(), before["hashed"].len() + 1);
+    for name in ["command", "hashed", "nested"] {
+        assert_eq!(rotated[name].len(), before[name].len() + 1, "{name}");
+    }
     let mut places = Vec::new();
-    objects(&server, &mut places);
-    files(&server.home().join("data"), &mut places);
+    objects_and_files(&server, &mut places);
     search(&places);
 
     // The removal gets what it was deployed with, though the Secret is gone by then.
@@ -386,4 +375,52 @@ fn a_secret_of_a_landscape_is_in_secrets_alone_and_at_the_programs_that_it_is_fo
     }
     let left = server.kubectl(&["get", "secrets", "-o", "name"]);
     assert_eq!(left.trim(), "", "no Secret is left behind");
+}
+
+#[test]
+fn a_changed_secret_of_a_target_is_deployed_to_the_items_that_use_it() {
+    let server = Server::start();
+    let _leftovers = Leftovers(server.home().to_owned());
+    let out = server.home().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let config = |password: &str| json!({"stringData": {"config": json!({"password": password}).to_string()}});
+    let access = json!({"spec": {"type": "x", "secretRef": {"name": "access", "key": "config"}}});
+    let item = |name: &str, target: Value| {
+        let script = "sed 's/.*password\":\"//; s/\".*//' \"$TARGET_PATH\" >> $0";
+        let file = out.join(name);
+        let spec = json!({"spec": {"type": "landform.dev/command", "target": target, "config": {
+            "command": ["sh", "-c", script], "args": [file],
+        }}});
+        object(LANDSCAPER, "DeployItem", name, spec)
+    };
+    let all = [
+        object("v1", "Secret", "access", config(PASSWORD)),
+        object(LANDSCAPER, "Target", "access", access),
+        object(
+            LANDSCAPER,
+            "Target",
+            "plain",
+            json!({"spec": {"type": "x", "config": {"password": "none"}}}),
+        ),
+        item("aimed", json!({"name": "access"})),
+        item("beside", json!({"name": "plain"})),
+    ];
+    for object in all {
+        server.kubectl_with(&["create", "-f", "-"], &object.to_string());
+    }
+    wait_for_line(&out, "aimed", PASSWORD);
+    wait_for_line(&out, "beside", "none");
+    let patch = config(ROTATED).to_string();
+    server.kubectl(&["patch", "secret", "access", "--type=merge", "-p", &patch]);
+    wait_for_line(&out, "aimed", ROTATED);
+    let given = given(&out);
+    assert_eq!(given["beside"].len(), 1, "it goes elsewhere");
+    let mut places = Vec::new();
+    objects_and_files(&server, &mut places);
+    search(&places);
+}
+
+fn objects_and_files(server: &Server, places: &mut Vec<(String, String)>) {
+    objects(server, places);
+    files(&server.home().join("data"), places);
 }
