@@ -74,6 +74,8 @@ pub struct ExportDefinition {
     pub name: String,
     /// What it has to be.
     pub kind: ValueKind,
+    /// Whether all of it is secret, wherever it comes from.
+    pub secret: bool,
 }
 
 /// A template.
@@ -234,11 +236,12 @@ fn exports(object: &Object<'_>) -> Vec<ExportDefinition> {
         let object = Object::new(source, pointer.as_str(), item);
         let name = object.required_text("name");
         let kind = value_kind(&object, false);
+        let secret = object.boolean("secret").unwrap_or(false);
         object.warn_about_others();
         if !name.is_empty() && exports.iter().any(|export| export.name == name) {
             source.problem(&pointer, format!("there are two exports {name:?}"));
         }
-        exports.push(ExportDefinition { name, kind });
+        exports.push(ExportDefinition { name, kind, secret });
     }
     exports
 }

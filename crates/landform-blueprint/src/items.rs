@@ -96,6 +96,7 @@ fn read(blueprint: &Blueprint, input: &Input, object: &Object<'_>) -> DeployItem
         target,
         labels,
         config: object.value("config").cloned(),
+        config_from: None,
         depends_on: object.texts("dependsOn"),
         timeout,
         update_on_change_only: object.boolean("updateOnChangeOnly"),

@@ -14,6 +14,7 @@ mod execute;
 mod exports;
 mod files;
 mod functions;
+mod guarded;
 mod items;
 mod mappings;
 mod nested;
@@ -21,6 +22,7 @@ mod problem;
 mod program;
 mod reader;
 mod schema;
+mod secret;
 mod values;
 
 use std::collections::BTreeMap;
@@ -37,10 +39,12 @@ pub use definition::{
 pub use execute::{Input, Rendered};
 pub use exports::ExportValues;
 pub use files::{FileLimits, Files, FilesError};
+pub use guarded::{GuardedExportValues, GuardedItem, Inputs, map_guarded};
 pub use landform_api::landscaper::execution::DeployItemTemplate;
 pub use mappings::{MappingKind, map_data};
 pub use nested::SubinstallationTemplate;
 pub use problem::{BlueprintError, ExportProblem, ImportProblem, Problem, Side, ValueProblem};
+pub use secret::{Guarded, MASK, mask, mask_known, secrets_of, stand_in};
 
 use execute::Section;
 use program::Program;

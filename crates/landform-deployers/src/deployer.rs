@@ -1,5 +1,6 @@
 //! What somebody writes to have a type of deploy items deployed.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -74,6 +75,9 @@ pub struct Deployed {
     pub provider_status: Option<Value>,
     /// What the item exports.
     pub exports: Option<Map<String, Value>>,
+    /// The names of exports that are secret wherever they come from. What contains a secret of the configuration is found
+    /// without that.
+    pub secret_exports: BTreeSet<String>,
     /// When it wants to look after it again.
     pub keep_after: Option<Duration>,
 }
@@ -214,6 +218,15 @@ impl Job<'_> {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
+    /// Whether anything that it is given is secret: what is noted of it outside of Secrets then may not hold it.
+    #[must_use]
+    pub fn has_secrets(&self) -> bool {
+        let target = self
+            .target
+            .is_some_and(|target| target.spec.secret_ref.is_some());
+        target || self.spec.config_from.is_some()
+    }
+
     /// A client of Landform's own API with the rights of the service account that the item names, or else of who wrote
     /// it (C6).
     ///
@@ -242,6 +255,11 @@ impl Job<'_> {
     /// The client of Landform's own API with Landform's own rights.
     pub(crate) fn own_client(&self) -> Client {
         self.context.client()
+    }
+
+    /// The same; what it creates is noted as a part of the item.
+    pub(crate) fn part_client(&self) -> Client {
+        self.context.making_parts()
     }
 
     /// Makes sure that the item's actor has these rights (C6).

@@ -58,7 +58,7 @@ impl Deployer for Mock {
                 ExecutionPhase::Succeeded => Ok(Deployed {
                     provider_status: configuration.provider_status,
                     exports: configuration.export,
-                    keep_after: None,
+                    ..Deployed::default()
                 }),
                 ExecutionPhase::Failed => Err(DeployError::with_code(
                     "Mock",

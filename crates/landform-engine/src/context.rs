@@ -163,6 +163,47 @@ impl Context {
         self.clients.writers_noted.then_some(is_part)
     }
 
+    /// Whether Landform made one object for an owner of another, both of which others may have edited. Where the API notes no
+    /// makers, the owner references count.
+    #[must_use]
+    pub fn is_made_beside(&self, made: &DynamicObject, other: &DynamicObject) -> bool {
+        let owners = |object: &DynamicObject| {
+            let owners = object.owner_references().iter();
+            owners.map(|owner| owner.uid.clone()).collect::<Vec<_>>()
+        };
+        let makers = if self.clients.writers_noted {
+            let note = made.annotations().get(ANNOTATION_MAKER);
+            let maker = note.and_then(|note| Maker::read(note));
+            maker.map(|maker| maker.uid).into_iter().collect()
+        } else {
+            owners(made)
+        };
+        let owners = owners(other);
+        makers.iter().any(|uid| owners.contains(uid))
+    }
+
+    /// Whether the API server noted the same writers of an object as of the run's own, so that no rights are gained or lost
+    /// between the two.
+    #[must_use]
+    pub fn is_of_same_writer(&self, object: &DynamicObject) -> bool {
+        let note = |object: &DynamicObject| object.annotations().get(ANNOTATION_WRITER).cloned();
+        !self.clients.writers_noted || note(object) == note(&self.object)
+    }
+
+    /// The users who wrote parts of an object and nothing of the run's own, as the API server noted them: with the rights of the
+    /// run's object nothing of theirs may be done.
+    #[must_use]
+    pub fn other_writers(&self, object: &DynamicObject) -> Vec<String> {
+        let each = |object: &DynamicObject| {
+            let authors = acting::authors_of(object, self.clients.writers_noted);
+            authors.writer.map_or_else(Vec::new, |writer| writer.each())
+        };
+        let own = each(&self.object);
+        let others = each(object).into_iter();
+        let others = others.filter(|writer| !own.contains(writer));
+        others.map(|writer| writer.user).collect()
+    }
+
     /// For which object this one was made and with whose rights, if the API server noted it.
     #[must_use]
     pub fn maker_of(&self, object: &Value) -> Option<Maker> {

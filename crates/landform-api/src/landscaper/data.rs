@@ -8,10 +8,14 @@ use super::installation::{KeyReference, ObjectReference};
 
 /// A value with a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct DataObject {
-    /// The value: any JSON.
+    /// The value: any JSON. If there is a `secretRef`, `(secret)` stands in it for what is secret.
     pub data: Value,
+    /// The whole value as JSON or YAML under a key of a Secret in the same namespace. Landform writes it for values that have
+    /// secret parts; who refers to another Secret needs the right to `get` it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<KeyReference>,
 }
 
 /// A place to deploy to.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::installation::ObjectReference;
+use super::installation::{KeyReference, ObjectReference};
 use super::phase::ExecutionPhase;
 use super::report::{Condition, LastError, WaitingOn};
 
@@ -21,9 +21,13 @@ pub struct DeployItemSpec {
     /// Where it goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<ObjectReference>,
-    /// What the deployer is told.
+    /// What the deployer is told; `(secret)` stands for what depends on a secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
+    /// The whole configuration as JSON under a key of a Secret, if anything in it is secret. Another key means another
+    /// configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_from: Option<KeyReference>,
     /// How long the deployer may take, for instance `10m`; `none` is no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = crate::duration::TIMEOUT_PATTERN))]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::installation::{NamedReference, ObjectReference};
+use super::installation::{KeyReference, NamedReference, ObjectReference};
 use super::phase::ExecutionPhase;
 use super::report::{Condition, LastError, WaitingOn};
 
@@ -20,6 +20,9 @@ pub struct ExecutionSpec {
     /// What to deploy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deploy_items: Vec<DeployItemTemplate>,
+    /// Whether all that the items export is kept as a secret, because the blueprint declares a secret export.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub secret_exports: bool,
 }
 
 /// A deploy item as the blueprint gives it.
@@ -37,9 +40,12 @@ pub struct DeployItemTemplate {
     /// Labels of the deploy item.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// What the deployer is told.
+    /// What the deployer is told; `(secret)` stands for what depends on a secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
+    /// The whole configuration, if anything in it is secret. Landform writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_from: Option<KeyReference>,
     /// Items that must have succeeded before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,

@@ -230,9 +230,15 @@ pub struct InstallationStatus {
     /// The execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_ref: Option<ObjectReference>,
-    /// What executors of the blueprint want to be handed back, by executor.
+    /// What executors of the blueprint want to be handed back, by executor; `(secret)` stands for what is secret.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub template_state: BTreeMap<String, Value>,
+    /// The whole of that, if anything in it is secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_state_ref: Option<KeyReference>,
+    /// Secrets that were written for deploy items.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub item_secrets: Vec<String>,
     /// Objects that were written for nested installations to import.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context_objects: Vec<ObjectName>,

@@ -73,12 +73,44 @@ pub fn element_of(key: &str) -> Option<(&str, &str)> {
 /// The Secret with what a deploy item exports.
 #[must_use]
 pub fn export_secret(deploy_item: &str) -> String {
-    let name = format!("{deploy_item}-export");
+    secret_of_item(format!("{deploy_item}-export"))
+}
+
+/// The Secret with what a deploy item's command was started with, if anything of it is secret.
+#[must_use]
+pub fn command_secret(deploy_item: &str) -> String {
+    secret_of_item(format!("{deploy_item}-command"))
+}
+
+fn secret_of_item(name: String) -> String {
     if name.len() <= LONGEST_NAME {
         name
     } else {
         base32(&Sha1::digest(name))
     }
+}
+
+/// The Secret with the whole value of a DataObject, or the configuration of a Target, that has secret parts. The owner is that of
+/// both.
+#[must_use]
+pub fn data_secret(object: &str, owner_uid: &str) -> String {
+    generated(&format!("{object}-"), owner_uid, &format!("data/{object}"))
+}
+
+/// The Secret with the configuration of an installation's deploy item, if anything in it is secret.
+#[must_use]
+pub fn item_secret(item: &str, installation_uid: &str) -> String {
+    generated(
+        &format!("{item}-config-"),
+        installation_uid,
+        &format!("item/{item}"),
+    )
+}
+
+/// The Secret with the state of an installation's templates, if anything in it is secret.
+#[must_use]
+pub fn state_secret(installation_uid: &str) -> String {
+    generated("template-state-", installation_uid, "state")
 }
 
 /// The name of an object that another one generates: it looks like one made from `generateName`, and is

@@ -14,6 +14,7 @@ mod files;
 mod properties;
 mod render;
 mod rendered_yaml;
+mod secrets;
 mod spiff;
 mod values;
 

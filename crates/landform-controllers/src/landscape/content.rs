@@ -6,6 +6,7 @@ use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::execution::ExecutionSpec;
 use landform_api::landscaper::installation::InstallationSpec;
+use landform_blueprint::MASK;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -54,6 +55,28 @@ pub(super) fn of_target(target: &DynamicObject) -> Value {
         "metadata": {"name": target.name_any(), "namespace": target.namespace()},
         "spec": target.data["spec"],
     })
+}
+
+/// A target as templates see it, with what may be shown of it: the configuration that its exporter gave it is in it, also if it
+/// is secret and so in a Secret.
+pub(super) fn of_guarded_target(
+    target: &DynamicObject,
+    configuration: Option<&Value>,
+) -> (Value, Value) {
+    let mut value = of_target(target);
+    let mut shown = value.clone();
+    if let Some(configuration) = configuration {
+        for (value, configuration) in [
+            (&mut value, configuration.clone()),
+            (&mut shown, Value::from(MASK)),
+        ] {
+            if let Some(spec) = value["spec"].as_object_mut() {
+                spec.remove("secretRef");
+                spec.insert("config".to_owned(), configuration);
+            }
+        }
+    }
+    (value, shown)
 }
 
 /// A hash of the spec of an execution or an installation, whatever an API server fills in or leaves out.

@@ -593,7 +593,7 @@ pub(super) fn item(object: &DynamicObject) -> Item {
 /// The generation of a DataObject (a hash of its content) or of a Target.
 pub(super) fn generation(kind: GivenKind, object: &DynamicObject) -> String {
     match kind {
-        GivenKind::Data => content::hash(&object.data["data"]),
+        GivenKind::Data => content::hash(&noted(kind, &object.data)),
         GivenKind::Target => {
             let generation = object.metadata.generation.unwrap_or_default();
             format!("{}/{generation}", object.uid().unwrap_or_default())
@@ -609,10 +609,16 @@ pub(super) fn is_as_written(kind: &str, object: &DynamicObject) -> bool {
 
 /// Whether the content of a DataObject or a Target is what an installation has written, as far as it carries a hash.
 pub(super) fn is_intact(kind: GivenKind, object: &DynamicObject) -> bool {
-    let content = match kind {
-        GivenKind::Data => &object.data["data"],
-        GivenKind::Target => &object.data["spec"],
-    };
-    let noted = object.annotations().get(keys::DATA_HASH);
-    noted.is_none_or(|noted| *noted == content::hash(content))
+    let hash = object.annotations().get(keys::DATA_HASH);
+    hash.is_none_or(|hash| *hash == content::hash(&noted(kind, &object.data)))
+}
+
+/// What of a DataObject or a Target its hash is about, of all that it has beside its metadata.
+pub(super) fn noted(kind: GivenKind, object: &Value) -> Value {
+    let data = &object["data"];
+    match (kind, &object["secretRef"]) {
+        (GivenKind::Data, Value::Null) => data.clone(),
+        (GivenKind::Data, kept) => json!([data, kept]),
+        (GivenKind::Target, _) => object["spec"].clone(),
+    }
 }

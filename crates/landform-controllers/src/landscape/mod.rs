@@ -27,6 +27,7 @@ mod facts;
 mod family;
 mod index;
 mod installation;
+mod kept;
 mod objects;
 mod rename;
 mod report;

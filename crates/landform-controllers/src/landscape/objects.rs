@@ -208,6 +208,13 @@ pub(super) fn owning_installation(object: &ObjectMeta) -> Option<&str> {
     owner.map(|owner| owner.name.as_str())
 }
 
+/// The uid of the one that controls an object.
+pub(super) fn owning_uid(object: &ObjectMeta) -> Option<&str> {
+    let mut owners = object.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.controller == Some(true));
+    owner.map(|owner| owner.uid.as_str())
+}
+
 /// Whether a DataObject or a Target is in a context in which its owner has no part any more: the owner, or the one
 /// that the owner is nested in, has been renamed, and will write it anew where it belongs.
 pub(super) fn is_misplaced(given: &DynamicObject, owner: &DynamicObject) -> bool {

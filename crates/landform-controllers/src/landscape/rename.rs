@@ -7,6 +7,8 @@
 //! set and each is asked to run once more, whereupon it exports under new names. The installation has an update. What was
 //! deployed isn't touched.
 
+use std::collections::BTreeSet;
+
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use kube::core::{DynamicObject, ObjectMeta};
@@ -17,7 +19,10 @@ use landform_api::landscaper::{Operation, keys, labels, names};
 use landform_engine::{Context, Failure};
 use serde::Deserialize as _;
 
-use super::objects::{Objects, is_owned_by, labelled, set_label};
+use super::content;
+use super::facts::{self, GivenKind};
+use super::kept::{self, Keeper};
+use super::objects::{Objects, is_owned_by, labelled, owner, set_label};
 
 /// An execution gets its name in this many steps, or not in this run.
 const MOVES_MOST: usize = 20;
@@ -34,7 +39,7 @@ pub(super) async fn installation(
     let status = InstallationStatus::deserialize(&object.data["status"]).unwrap_or_default();
     let mut written = Vec::new();
     for given in &status.context_objects {
-        written.extend(carry(&objects, object, given).await?);
+        written.extend(carry(context, &objects, object, given).await?);
     }
     let mut all = named_by(&objects, "Installation", keys::ENCOMPASSED_BY, former).await?;
     for reference in &status.installation_refs {
@@ -59,6 +64,7 @@ pub(super) async fn installation(
 /// Writes an object of the former context once more, where what is nested looks for it now. The former one goes with
 /// the update.
 async fn carry(
+    run: &Context,
     objects: &Objects,
     installation: &DynamicObject,
     given: &ObjectName,
@@ -89,6 +95,7 @@ async fn carry(
     for key in [keys::DATA_CONTEXT, keys::DATA_SOURCE] {
         set_label(&mut wanted.metadata, key, &context);
     }
+    carry_secret(run, objects, installation, given, &mut wanted).await?;
     let name = ObjectName {
         kind: given.kind.clone(),
         name: wanted.name_any(),
@@ -100,6 +107,52 @@ async fn carry(
         None => objects.get(&given.kind, &name.name).await?,
     };
     Ok(there.filter(is_ours).map(|_| name))
+}
+
+/// What is secret of an object is kept under its name.
+async fn carry_secret(
+    context: &Context,
+    objects: &Objects,
+    installation: &DynamicObject,
+    given: &ObjectName,
+    wanted: &mut DynamicObject,
+) -> Result<(), Failure> {
+    let Some(before) = kept::reference_of(&given.kind, wanted) else {
+        return Ok(());
+    };
+    let uid = installation.uid().unwrap_or_default();
+    let keeper = Keeper {
+        context,
+        objects,
+        owners: owner("Installation", &installation.metadata),
+    };
+    if before.name != names::data_secret(&given.name, &uid) {
+        return Ok(());
+    }
+    let Some(value) = keeper.read(&before).await? else {
+        return Ok(());
+    };
+    let content = kept::Content {
+        name: names::data_secret(&wanted.name_any(), &uid),
+        value: &value,
+        used: BTreeSet::from([before.key]),
+        written_anew: false,
+    };
+    let reference = serde_json::json!(keeper.keep(content).await?);
+    let (kind, field) = match given.kind.as_str() {
+        "Target" => {
+            wanted.data["spec"]["secretRef"] = reference;
+            (GivenKind::Target, &wanted.data)
+        }
+        _ => {
+            wanted.data["secretRef"] = reference;
+            (GivenKind::Data, &wanted.data)
+        }
+    };
+    let hash = content::hash(&facts::noted(kind, field));
+    let annotations = wanted.metadata.annotations.get_or_insert_default();
+    annotations.insert(keys::DATA_HASH.to_owned(), hash);
+    Ok(())
 }
 
 /// The key of an object in its context.

@@ -5,6 +5,7 @@
 
 mod config;
 mod output;
+mod record;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::local::{is_inside, may_run, other_user};
 use crate::{DeployError, Deployed, Deployer, Job, ResolvedTarget};
 use config::Configuration;
 use output::Secrets;
+use record::Record;
 use run::{Ended, Program, RunError, run};
 use workspace::Workspace;
 
@@ -102,11 +104,12 @@ impl CommandDeployer {
         &self,
         uid: &str,
         configuration: &Configuration,
+        record: &Record,
         bounds: Bounds<impl Future<Output = ()>>,
     ) -> Result<(Option<Map<String, Value>>, String), DeployError> {
         let workspace = self.workspace(uid)?;
         workspace.make().map_err(not_written)?;
-        workspace.intend(configuration).map_err(not_written)?;
+        workspace.intend(record).map_err(not_written)?;
         let started = || workspace.started();
         match execute(
             &workspace,
@@ -129,16 +132,17 @@ impl CommandDeployer {
         }
     }
 
-    /// Runs the command that was started last, to take away what it has made.
+    /// Runs the command that was started last, the first of these, to take away what it has made.
     async fn delete(
         &self,
         uid: &str,
+        recorded: Vec<Configuration>,
         target: Option<&ResolvedTarget>,
         bounds: Bounds<impl Future<Output = ()> + Clone>,
     ) -> Result<(), DeployError> {
         let workspace = self.workspace(uid)?;
         let mut problem = None;
-        for configuration in workspace.recorded()? {
+        for configuration in recorded {
             let configuration = configuration.with_target(target);
             let bounds = Bounds {
                 left: bounds.left,
@@ -288,25 +292,35 @@ impl Deployer for CommandDeployer {
         Box::pin(async move {
             let configuration = Configuration::read(job.spec.config.as_ref(), job.target)?;
             may_run(job, configuration.user.as_deref()).await?;
+            let workspace = self.workspace(job.uid())?;
+            workspace.make().map_err(not_written)?;
+            let record = record::record(job, &workspace, &configuration).await?;
             let (exports, hash) = self
-                .reconcile(job.uid(), &configuration, bounds(job))
+                .reconcile(job.uid(), &configuration, &record, bounds(job))
                 .await?;
             Ok(Deployed {
                 provider_status: Some(json!({"configHash": hash})),
                 exports,
-                keep_after: None,
+                ..Deployed::default()
             })
         })
     }
 
     fn remove<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
         Box::pin(async move {
+            let workspace = self.workspace(job.uid())?;
+            let mut recorded = Vec::new();
+            for record in workspace.recorded()? {
+                let opened = record::open(job, &workspace, record).await;
+                recorded.push(opened.map_err(|error| with_way_out(job, error))?);
+            }
             // Noted in a run that was allowed; a right that was taken away since is gone (C6).
-            for configuration in self.workspace(job.uid())?.recorded()? {
+            for configuration in &recorded {
                 let may = may_run(job, configuration.user.as_deref()).await;
                 may.map_err(|denied| transient(with_way_out(job, denied)))?;
             }
-            self.delete(job.uid(), job.target, bounds(job)).await
+            self.delete(job.uid(), recorded, job.target, bounds(job))
+                .await
         })
     }
 

@@ -56,7 +56,7 @@ impl Bench {
         };
         let result = self
             .deployer
-            .reconcile(&self.uid, &configuration, bounds)
+            .reconcile(&self.uid, &configuration, &plain(&configuration), bounds)
             .await;
         if let Err(error) = &result {
             assert!(!error.message.contains("canary"), "{}", error.message);
@@ -69,7 +69,15 @@ impl Bench {
             left: PATIENCE,
             cancelled: futures::future::pending(),
         };
-        self.deployer.delete(&self.uid, None, bounds).await
+        let recorded = self.deployer.workspace(&self.uid)?.recorded()?;
+        let recorded = recorded.into_iter().map(|record| match record {
+            Record::Plain(configuration) => *configuration,
+            Record::Sealed(_) => panic!("nothing here is secret"),
+        });
+        let deployer = &self.deployer;
+        deployer
+            .delete(&self.uid, recorded.collect(), None, bounds)
+            .await
     }
 
     fn has_processes(&self) -> bool {
@@ -81,6 +89,10 @@ impl Drop for Bench {
     fn drop(&mut self) {
         Group::marked(Mark::item(&self.uid)).kill_now();
     }
+}
+
+fn plain(configuration: &Configuration) -> Record {
+    Record::Plain(Box::new(configuration.clone()))
 }
 
 fn script(text: &str) -> Value {
@@ -192,7 +204,7 @@ async fn a_target_is_given_and_not_shown() {
     };
     let result = bench
         .deployer
-        .reconcile(&bench.uid, &configuration, bounds)
+        .reconcile(&bench.uid, &configuration, &plain(&configuration), bounds)
         .await;
     let message = result.unwrap_err().message;
     assert!(

@@ -7,7 +7,7 @@
 //! | `run/` | imports, exports and target of the last run |
 //! | `next.json` | a command that is about to be started |
 //! | `output.log` | the end of what the last run wrote, without secrets; `output.log.1` that of the run before |
-//! | `deployed.json` | the command that was started last: the removal runs it |
+//! | `deployed.json` | the command that was started last, or the Secret in which it is: the removal runs it |
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,6 +23,7 @@ use sha1::{Digest as _, Sha1};
 use super::config::{
     CONTENT_PATH, Configuration, EXPORTS_PATH, IMPORTS_PATH, OPERATION, STATE_PATH, TARGET_PATH,
 };
+use super::record::Record;
 use crate::DeployError;
 use crate::local::{
     Group, Mark, StartLock, environment_of, let_in, own_directory, own_file, private_directory,
@@ -76,8 +77,8 @@ impl Workspace {
     }
 
     /// Notes a command before it is started.
-    pub(crate) fn intend(&self, configuration: &Configuration) -> io::Result<()> {
-        let text = serde_json::to_vec(configuration)?;
+    pub(crate) fn intend(&self, record: &Record) -> io::Result<()> {
+        let text = serde_json::to_vec(record)?;
         write_atomically(&self.path("next.json"), &text, 0o600)
     }
 
@@ -104,19 +105,26 @@ impl Workspace {
     }
 
     /// The commands that may have been started, the last one first.
-    pub(crate) fn recorded(&self) -> Result<Vec<Configuration>, DeployError> {
-        let mut recorded = Vec::new();
-        for name in ["next.json", "deployed.json"] {
-            let text = match fs::read(self.path(name)) {
-                Ok(text) => text,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(unreadable(name, &error.to_string())),
-            };
-            let read = serde_json::from_slice(&text);
-            // The error of serde would quote what it found.
-            recorded.push(read.map_err(|_| unreadable(name, "it is damaged"))?);
-        }
-        Ok(recorded)
+    pub(crate) fn recorded(&self) -> Result<Vec<Record>, DeployError> {
+        let both = [self.read("next.json")?, self.deployed()?];
+        Ok(both.into_iter().flatten().collect())
+    }
+
+    /// The command that was started last.
+    pub(crate) fn deployed(&self) -> Result<Option<Record>, DeployError> {
+        self.read("deployed.json")
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Record>, DeployError> {
+        let text = match fs::read(self.path(name)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(name, &error.to_string())),
+        };
+        // The error of serde would quote what it found.
+        let read = serde_json::from_slice(&text);
+        read.map(Some)
+            .map_err(|_| unreadable(name, "it is damaged"))
     }
 
     /// Writes what a run is given, and gives its environment.

@@ -311,8 +311,8 @@ impl Act<'_> {
             return Ok(());
         };
         let work = self.work(self.context.now_ms().saturating_add(self.timeout_ms));
-        let target = work.target_or_none().await;
-        let stopped = deployer.stop(&work.job(target.as_ref())).await;
+        let given = work.given_or_none().await;
+        let stopped = deployer.stop(&work.job(&given)).await;
         stopped.map_err(|error| Failure::Transient(error.message))
     }
 

@@ -10,14 +10,15 @@ use kube::core::ObjectMeta;
 use landform_api::landscaper::installation::ObjectReference;
 use landform_api::landscaper::{API_VERSION, names};
 use landform_engine::{Context, Failure};
-use serde_json::{Map, Value};
 
-use crate::DeployError;
+use crate::{DeployError, Deployed};
 
 use super::observe::Item;
 
 /// The key of the Secret under which exports are.
 const KEY: &str = "config";
+/// The key under which the names of secret exports are.
+const SECRET_KEY: &str = "secret";
 
 /// Where an item exports to.
 pub(super) enum Written {
@@ -30,8 +31,9 @@ pub(super) enum Written {
 pub(super) async fn write(
     context: &Context,
     item: &Item,
-    exports: Option<Map<String, Value>>,
+    deployed: &Deployed,
 ) -> Result<Written, Failure> {
+    let exports = deployed.exports.as_ref();
     let namespace = item.metadata.namespace.clone().unwrap_or_default();
     let item_name = item.metadata.name.clone().unwrap_or_default();
     let name = names::export_secret(&item_name);
@@ -54,9 +56,13 @@ pub(super) async fn write(
         }
         return Ok(Written::To(None));
     };
-    let text = serde_json::to_string(&Value::Object(exports))
-        .map_err(|error| Failure::Transient(format!("the exports can't be written: {error}")))?;
-    let data = BTreeMap::from([(KEY.to_owned(), ByteString(text.into_bytes()))]);
+    let unreadable = |error| Failure::Transient(format!("the exports can't be written: {error}"));
+    let text = serde_json::to_vec(exports).map_err(unreadable)?;
+    let mut data = BTreeMap::from([(KEY.to_owned(), ByteString(text))]);
+    if !deployed.secret_exports.is_empty() {
+        let names = serde_json::to_vec(&deployed.secret_exports).map_err(unreadable)?;
+        data.insert(SECRET_KEY.to_owned(), ByteString(names));
+    }
     let reference = ObjectReference {
         name: name.clone(),
         namespace: namespace.clone(),

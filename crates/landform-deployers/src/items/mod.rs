@@ -8,11 +8,13 @@
 //! the run, and the next one starts only when this one has returned: that is the fence of an abort.
 
 mod act;
+mod config;
 mod execution;
 mod export;
 mod observe;
 mod siblings;
 mod target;
+mod target_secrets;
 mod work;
 
 use std::collections::BTreeMap;
@@ -30,6 +32,7 @@ use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Ref, Related
 
 use crate::deployer::{Deployer, Wake};
 use siblings::Siblings;
+use target_secrets::TargetSecrets;
 
 /// Items wait in their runs for what they deploy to become ready: a waiting run costs little.
 const ITEMS_AT_ONCE: usize = 1024;
@@ -45,6 +48,7 @@ pub struct DeployItems {
     others: Option<Arc<dyn Deployer>>,
     wake: Wake,
     siblings: Arc<Siblings>,
+    target_secrets: Arc<TargetSecrets>,
 }
 
 impl DeployItems {
@@ -56,6 +60,7 @@ impl DeployItems {
             others: None,
             wake: Wake::default(),
             siblings: Arc::default(),
+            target_secrets: Arc::default(),
         }
     }
 
@@ -106,7 +111,7 @@ impl Reconciler for DeployItems {
 
     fn reconcile<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Outcome, Failure>> {
         Box::pin(async move {
-            let item = observe::Item::read(context)?;
+            let item = observe::Item::read(context).await?;
             let deployer = self.deployer(&item);
             let needed_by = self.siblings.dependents(context.object());
             let seen = observe::observed(context.now_ms(), &item, deployer.is_some(), needed_by);
@@ -195,21 +200,38 @@ impl Reconciler for DeployItems {
             let names = names.into_iter();
             names.map(|name| (execution.namespace(), name)).collect()
         });
+        // Those are followed for the index.
+        let targets = Related::new(landscaper::kind("Target"), |_| Vec::new()).when_moved(|_| 0);
+        let target_secrets = self.target_secrets.clone();
+        let kind = GroupVersionKind::new("", "v1", "Secret");
+        let secrets = Related::new(kind, move |secret| target_secrets.items(secret));
         vec![
+            targets,
+            secrets.when_moved(target_secrets::content),
             related.when_moved(|item| u64::from(item.metadata.deletion_timestamp.is_some())),
             executions.when_moved(|execution| u64::from(execution::is_holding(execution))),
         ]
     }
 
     fn seen(&self, kind: &GroupKind, item: &DynamicObject) {
-        if kind.kind == "DeployItem" {
-            self.siblings.seen(item);
+        match kind.kind.as_str() {
+            "DeployItem" => {
+                self.siblings.seen(item);
+                self.target_secrets.item_seen(item);
+            }
+            "Target" => self.target_secrets.target_seen(item),
+            _ => {}
         }
     }
 
     fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, _uid: &str) {
-        if kind.kind == "DeployItem" {
-            self.siblings.gone(namespace, name);
+        match kind.kind.as_str() {
+            "DeployItem" => {
+                self.siblings.gone(namespace, name);
+                self.target_secrets.item_gone(namespace, name);
+            }
+            "Target" => self.target_secrets.target_gone(namespace, name),
+            _ => {}
         }
     }
 

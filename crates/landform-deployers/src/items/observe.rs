@@ -1,7 +1,9 @@
 //! Reads what the decision about an item may see.
 
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
-use kube::core::{DynamicObject, ObjectMeta};
+use kube::api::Api;
+use kube::core::{ApiResource, DynamicObject, ObjectMeta};
 use landform_api::duration;
 use landform_api::landscaper::report::WRITE_REFUSED;
 use landform_api::landscaper::{DeployItem, ExecutionPhase, LastError, Operation, keys};
@@ -9,7 +11,7 @@ use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
 use landform_engine::{Context, Failure, read_time};
 use serde::Deserialize as _;
 
-use super::ABORTED;
+use super::{ABORTED, target_secrets};
 
 /// The item of a run, as it was when the run began.
 pub(super) struct Item {
@@ -20,15 +22,15 @@ pub(super) struct Item {
 }
 
 impl Item {
-    pub(super) fn read(context: &Context) -> Result<Self, Failure> {
+    pub(super) async fn read(context: &Context) -> Result<Self, Failure> {
         let target = context
             .refs()
             .first()
             .and_then(|target| target.object.as_ref());
-        let target_generation = target.map(|target| {
-            let generation = target.metadata.generation.unwrap_or_default();
-            format!("{}.{generation}", target.uid().unwrap_or_default())
-        });
+        let target_generation = match target {
+            Some(target) => Some(target_generation(context, target).await?),
+            None => None,
+        };
         Self::of(context.object(), target_generation)
     }
 
@@ -61,6 +63,20 @@ impl Item {
     fn time(&self, key: &str) -> Option<u64> {
         self.annotation(key).and_then(read_time)
     }
+}
+
+/// Moves with the target, and with the Secret that it names.
+async fn target_generation(context: &Context, target: &DynamicObject) -> Result<String, Failure> {
+    let generation = target.metadata.generation.unwrap_or_default();
+    let own = format!("{}.{generation}", target.uid().unwrap_or_default());
+    let Some((namespace, name)) = target_secrets::of_target(target) else {
+        return Ok(own);
+    };
+    let resource = ApiResource::erase::<Secret>(&());
+    let secrets: Api<DynamicObject> = Api::namespaced_with(context.client(), &namespace, &resource);
+    let secret = secrets.get_opt(&name).await?;
+    let secret = target_secrets::generation(secret.as_ref());
+    Ok(format!("{own}/{secret}"))
 }
 
 /// Whether an error is one after which nothing is tried again by itself.

@@ -1,9 +1,12 @@
 //! Finds the target of an item, with what its Secret holds.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::Api;
-use landform_api::landscaper::Target;
+use kube::core::{ApiResource, DynamicObject};
+use landform_api::landscaper::{Target, names};
 use landform_engine::{Context, Right};
 use serde_json::Value;
 
@@ -60,7 +63,7 @@ pub(super) async fn resolve(context: &Context, item: &Item) -> Result<Found, Dep
             );
             return Err(DeployError::configuration("InvalidTarget", message));
         }
-        let value = read_secret(context, &namespace, &secret.name, &secret.key).await?;
+        let value = read_secret(context, object, &secret.name, &secret.key).await?;
         spec.configuration = Some(value);
     }
     Ok(Found::Target(Box::new(ResolvedTarget {
@@ -69,32 +72,43 @@ pub(super) async fn resolve(context: &Context, item: &Item) -> Result<Found, Dep
     })))
 }
 
-/// Reads a key of a Secret as YAML. Errors name the Secret and the key, never what is in there.
+/// Reads a key of a target's Secret as YAML. One in which Landform keeps what was exported as the target takes no right but that to
+/// the target (C6). Errors name the Secret and the key, never what is in there.
 async fn read_secret(
     context: &Context,
-    namespace: &str,
+    target: &DynamicObject,
     name: &str,
     key: &str,
 ) -> Result<Value, DeployError> {
-    require(context, [Right::new("get", "", "secrets", namespace, name)]).await?;
-    let api: Api<Secret> = Api::namespaced(context.client(), namespace);
+    let namespace = &target.namespace().unwrap_or_default();
+    let resource = ApiResource::erase::<Secret>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(context.client(), namespace, &resource);
     let found = api.get_opt(name).await.map_err(|error| {
         let message = format!("the Secret {namespace}/{name} can't be read: {error}");
         DeployError::transient("ReadTarget", "SecretNotRead", message)
     })?;
+    let is_kept = |secret: &DynamicObject| {
+        let mut owners = target.owner_references().iter();
+        owners.any(|owner| names::data_secret(&target.name_any(), &owner.uid) == name)
+            && context.is_made_beside(secret, target)
+    };
+    if !found.as_ref().is_some_and(is_kept) {
+        require(context, [Right::new("get", "", "secrets", namespace, name)]).await?;
+    }
     let missing = |what: String| DeployError::transient("ReadTarget", "SecretMissing", what);
     let secret = found.ok_or_else(|| {
         missing(format!(
             "the Secret {namespace}/{name} of the target doesn't exist"
         ))
     })?;
-    let bytes = secret.data.unwrap_or_default().remove(key);
+    let encoded = secret.data["data"][key].as_str();
+    let bytes = encoded.and_then(|text| STANDARD.decode(text).ok());
     let bytes = bytes
         .ok_or_else(|| missing(format!("the Secret {namespace}/{name} has no key {key:?}")))?;
     let unreadable = || {
         let message = format!("the key {key:?} of the Secret {namespace}/{name} isn't YAML");
         DeployError::configuration("InvalidTarget", message)
     };
-    let text = String::from_utf8(bytes.0).map_err(|_| unreadable())?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable())?;
     landform_yaml::parse_one(&text, &landform_yaml::Budget::RUN).map_err(|_| unreadable())
 }

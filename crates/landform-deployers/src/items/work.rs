@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use landform_api::landscaper::{ErrorCode, ExecutionPhase};
+use landform_api::landscaper::{DeployItemSpec, ErrorCode, ExecutionPhase};
 use landform_engine::{Failure, Outcome};
 
 use super::act::Act;
 use super::export::Written;
-use super::{export, target};
+use super::{config, export, target};
 use crate::deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget};
 
 /// Pauses between attempts double from the first to the longest.
@@ -25,6 +25,14 @@ pub(super) struct Work<'a> {
     pub(super) until_ms: u64,
 }
 
+/// What a call needs beside the item.
+#[derive(Default)]
+pub(super) struct Given {
+    target: Option<ResolvedTarget>,
+    /// The spec with all of the configuration, if that is in a Secret.
+    spec: Option<DeployItemSpec>,
+}
+
 /// How work ended.
 enum Ended {
     Well(Deployed),
@@ -34,22 +42,28 @@ enum Ended {
 }
 
 impl Work<'_> {
-    pub(super) fn job<'b>(&'b self, target: Option<&'b ResolvedTarget>) -> Job<'b> {
+    pub(super) fn job<'b>(&'b self, given: &'b Given) -> Job<'b> {
+        let item = &self.act.item.object;
         Job {
             context: self.act.context,
             metadata: &self.act.item.metadata,
-            spec: &self.act.item.object.spec,
-            status: &self.act.item.object.status,
-            target,
+            spec: given.spec.as_ref().unwrap_or(&item.spec),
+            status: &item.status,
+            target: given.target.as_ref(),
             wake: self.act.wake,
             deadline_ms: self.until_ms,
         }
     }
 
-    /// The target, if it can be found.
-    pub(super) async fn target_or_none(&self) -> Option<ResolvedTarget> {
-        let found = target::resolve(self.act.context, self.act.item).await;
-        found.ok().and_then(target::Found::into_target)
+    /// What can be found of what a call needs, for one that takes something away.
+    pub(super) async fn given_or_none(&self) -> Given {
+        let (context, item) = (self.act.context, self.act.item);
+        let target = target::resolve(context, item).await;
+        let spec = config::resolve(context, item).await;
+        Given {
+            target: target.ok().and_then(target::Found::into_target),
+            spec: spec.ok().flatten(),
+        }
     }
 
     pub(super) async fn deploy(
@@ -97,7 +111,7 @@ impl Work<'_> {
     }
 
     async fn succeeded(&self, deployed: Deployed) -> Result<Outcome, Failure> {
-        let written = export::write(self.act.context, self.act.item, deployed.exports).await?;
+        let written = export::write(self.act.context, self.act.item, &deployed).await?;
         let export_ref = match written {
             Written::To(export_ref) => export_ref,
             Written::Foreign(error) => {
@@ -129,8 +143,16 @@ impl Work<'_> {
         let Some(deployer) = deployer else {
             return Ok(Outcome::Done);
         };
-        let target = self.target_or_none().await;
-        match deployer.keep(&self.job(target.as_ref())).await {
+        let spec = match config::resolve(self.act.context, self.act.item).await {
+            Ok(spec) => spec,
+            Err(error) => return self.given_up(error).await,
+        };
+        let target = target::resolve(self.act.context, self.act.item).await;
+        let given = Given {
+            target: target.ok().and_then(target::Found::into_target),
+            spec,
+        };
+        match deployer.keep(&self.job(&given)).await {
             Ok(Kept::Fine) => Ok(Outcome::Done),
             Ok(Kept::Again(after)) => Ok(later(Some(after))),
             Ok(Kept::Redeploy) => {
@@ -160,8 +182,8 @@ impl Work<'_> {
         deployer: Option<&Arc<dyn Deployer>>,
     ) -> Result<Outcome, Failure> {
         if let Some(deployer) = deployer {
-            let target = self.target_or_none().await;
-            let job = self.job(target.as_ref());
+            let given = self.given_or_none().await;
+            let job = self.job(&given);
             let removed = self.in_time(deployer.remove(&job)).await;
             if let Err(error) = removed {
                 return self.not_removed(error).await;
@@ -187,16 +209,13 @@ impl Work<'_> {
     async fn attempts(&self, deployer: &dyn Deployer) -> Result<Ended, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let target = match target::resolve(self.act.context, self.act.item).await {
+            let given = match target::resolve(self.act.context, self.act.item).await {
                 Ok(target::Found::Missing(name)) => return Ok(Ended::NoTarget(name)),
-                Ok(found) => Ok(found.into_target()),
+                Ok(found) => self.with_spec(found.into_target()).await,
                 Err(error) => Err(error),
             };
-            let result = match target {
-                Ok(target) => {
-                    let job = self.job(target.as_ref());
-                    self.in_time(deployer.deploy(&job)).await
-                }
+            let result = match given {
+                Ok(given) => self.in_time(deployer.deploy(&self.job(&given))).await,
                 Err(error) => Err(error),
             };
             let error = match result {
@@ -217,6 +236,11 @@ impl Work<'_> {
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    async fn with_spec(&self, target: Option<ResolvedTarget>) -> Result<Given, DeployError> {
+        let spec = config::resolve(self.act.context, self.act.item).await?;
+        Ok(Given { target, spec })
     }
 
     async fn in_time<T>(

@@ -1,5 +1,7 @@
 //! Values that are read from objects at the target, as soon as they are there.
 
+use std::collections::BTreeSet;
+
 use futures::future::join_all;
 use landform_api::landscaper::ErrorCode;
 use serde_json::{Map, Value};
@@ -30,6 +32,22 @@ pub(super) async fn read(
         put(&mut all, &export.key, value?);
     }
     Ok(Some(all))
+}
+
+/// The names of exports that come from Secrets.
+pub(super) fn secret_names(exports: &[Export], wanted: &[Wanted]) -> BTreeSet<String> {
+    let is_secret = |kind: &str| kind == "Secret";
+    let secret = exports.iter().filter(|export| {
+        let from = match (&export.from, wanted) {
+            (Some(from), _) => is_secret(&from.kind),
+            (None, [only]) => is_secret(&only.name.kind),
+            (None, _) => false,
+        };
+        let reference = export.reference.as_ref();
+        from || reference.is_some_and(|reference| is_secret(&reference.kind))
+    });
+    let first = |key: &str| key.split('.').next().unwrap_or_default().to_owned();
+    secret.map(|export| first(&export.key)).collect()
 }
 
 async fn read_one(

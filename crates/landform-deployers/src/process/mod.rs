@@ -201,6 +201,7 @@ impl Deployer for ProcessDeployer {
                 provider_status: Some(report.provider_status()),
                 exports: (!report.exports.is_empty()).then_some(report.exports),
                 keep_after,
+                ..Deployed::default()
             })
         })
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
@@ -262,7 +264,13 @@ impl Landscape {
             labels[format!("{prefix}/managed-by")] == execution
                 && labels[format!("{prefix}/name")] == item
         });
-        found.unwrap()["spec"]["config"].clone()
+        let spec = &found.unwrap()["spec"];
+        let reference = &spec["configFrom"];
+        let Some(secret) = reference["name"].as_str() else {
+            return spec["config"].clone();
+        };
+        let key = reference["key"].as_str().unwrap();
+        kept(&self.get("Secret", secret).await, key)
     }
 
     /// Waits until an object is as wanted, by watching it.
@@ -422,4 +430,10 @@ pub(crate) fn wiring(imports: &[&str], exports: &[&str]) -> Value {
             .collect()
     };
     json!({"imports": {"data": named(imports)}, "exports": {"data": named(exports)}})
+}
+
+/// What Landform keeps under a key of a Secret.
+pub(crate) fn kept(secret: &Value, key: &str) -> Value {
+    let bytes = STANDARD.decode(text(&secret["data"][key])).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
 }

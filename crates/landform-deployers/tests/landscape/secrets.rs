@@ -1,4 +1,4 @@
-//! What comes from a Secret is seen in specs and data only: never in a status, an Event, a metric or a log line.
+//! What comes from a Secret is in Secrets only: in no other object, no metric and no log line.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::harness::{Landscape, data_import, files, template, text};
+use crate::harness::{Landscape, data_import, files, kept, template, text};
 use crate::recorder::Recorder;
 
 /// What must not be seen.
@@ -109,9 +109,15 @@ fn password_of(reference: Value) -> Value {
 /// All that people may see who may not see Secrets.
 async fn seen(land: &Landscape) -> String {
     let mut seen = String::new();
-    for kind in ["Installation", "Execution", "DeployItem"] {
+    for kind in [
+        "Installation",
+        "Execution",
+        "DeployItem",
+        "DataObject",
+        "Target",
+    ] {
         for object in land.list(kind).await {
-            seen.push_str(&object["status"].to_string());
+            seen.push_str(&object.to_string());
         }
     }
     for event in land.list("Event").await {
@@ -131,7 +137,7 @@ async fn seen(land: &Landscape) -> String {
 }
 
 #[tokio::test]
-async fn a_secret_is_never_seen_outside_of_specs_and_data() {
+async fn a_secret_is_never_seen_outside_of_secrets() {
     let lines = Lines::default();
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new("info,landform=debug"))
@@ -171,7 +177,11 @@ async fn a_secret_is_never_seen_outside_of_specs_and_data() {
     land.install("good", good, spec).await;
     land.phase("good", "Succeeded").await;
     let exported = land.get("DataObject", "exported").await;
-    assert_eq!(exported["data"], format!("{CANARY}-{CANARY}"));
+    assert_eq!(exported["data"], "(secret)");
+    let reference = exported["secretRef"].clone();
+    let secret = text(&reference["name"]);
+    let whole = kept(&land.get("Secret", secret).await, text(&reference["key"]));
+    assert_eq!(whole, format!("{CANARY}-{CANARY}"));
 
     // And through all that fails: a command, a schema, templates, an export.
     let pattern = json!({"type": "string", "pattern": "^[0-9]+$", "maxLength": 3});
@@ -244,8 +254,10 @@ async fn a_secret_is_never_seen_outside_of_specs_and_data() {
     // It changes, and all goes.
     let changed = json!({"stringData": {"password": format!("{CANARY}-2")}});
     land.patch("Secret", "source", changed).await;
-    land.until("DataObject", "exported", |object| {
-        object["data"] == format!("{CANARY}-2-{CANARY}-2")
+    land.until("Secret", secret, |object| {
+        let keys = object["data"].as_object().into_iter().flatten();
+        let mut wholes = keys.map(|(key, _)| kept(object, key));
+        wholes.any(|whole| whole == format!("{CANARY}-2-{CANARY}-2"))
     })
     .await;
     land.phase("good", "Succeeded").await;

@@ -48,6 +48,7 @@ mod tenant_advice;
 mod tenant_context;
 mod tenant_deletion;
 mod tenant_parts;
+mod tenant_secrets;
 mod tenant_takeover;
 mod up;
 mod verbs_apply;

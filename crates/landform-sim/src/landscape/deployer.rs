@@ -109,7 +109,7 @@ impl Deployer for Numbers {
                 _ => Ok(Deployed {
                     provider_status: Some(note),
                     exports: Some(Map::from_iter([("sum".to_owned(), json!(sum))])),
-                    keep_after: None,
+                    ..Deployed::default()
                 }),
             }
         })

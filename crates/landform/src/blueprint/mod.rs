@@ -29,8 +29,8 @@ pub(crate) enum BlueprintCommand {
     },
     /// Shows what a blueprint makes of its imports: deploy items, nested installations, exports.
     ///
-    /// Nothing is deployed and no server is needed. Values are shown as they are given, secret ones
-    /// too.
+    /// Nothing is deployed and no server is needed. What depends on a value of --secrets is shown as `(secret)`, as a
+    /// server would; values of --imports are shown as they are given.
     Render(RenderArgs),
 }
 
@@ -42,6 +42,9 @@ pub(crate) struct RenderArgs {
     /// A YAML file with the imports: names and values; targets are whole Target objects.
     #[arg(long, value_name = "FILE")]
     imports: Option<PathBuf>,
+    /// A YAML file with imports that come from Secrets: names and values.
+    #[arg(long, value_name = "FILE")]
+    secrets: Option<PathBuf>,
     /// A YAML file with what deploy items and nested installations exported: a map with `deployitems`,
     /// `dataobjects` and `targets`. With it the exports are shown.
     #[arg(long, value_name = "FILE")]

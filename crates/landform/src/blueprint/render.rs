@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use landform_blueprint::{
-    Blueprint, BlueprintError, ExportValues, Input, Problem, Rendered, ValueProblem,
+    Blueprint, BlueprintError, Guarded, GuardedExportValues, Input, Inputs, MASK, ValueProblem,
 };
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
@@ -20,17 +20,21 @@ pub(super) fn run(args: &RenderArgs) -> Result<ExitCode, AnyError> {
         None => OffsetDateTime::now_utc(),
     };
     let given = args.imports.as_deref().map(map_file).transpose()?;
+    let secrets = args.secrets.as_deref().map(map_file).transpose()?;
     let state = args.state.as_deref().map(map_file).transpose()?;
     let values = args.exports_values.as_deref().map(map_file).transpose()?;
     let values = values.map(export_values).transpose()?;
     let Some(blueprint) = read(files(&args.path)?) else {
         return Ok(ExitCode::FAILURE);
     };
-    let given = given.unwrap_or_default();
-    for name in blueprint.undeclared_imports(&given) {
+    let mut given = Guarded::plain(given.unwrap_or_default());
+    for (name, value) in secrets.unwrap_or_default() {
+        given.insert(name, value, Value::from(MASK));
+    }
+    for name in blueprint.undeclared_imports(&given.values) {
         eprintln!("warning: the blueprint has no import {name:?}, and the value has no effect");
     }
-    let imports = match blueprint.complete_imports(&given) {
+    let imports = match blueprint.complete_imports(&given.values) {
         Ok(imports) => imports,
         Err(problems) => {
             show_values(&problems);
@@ -40,15 +44,15 @@ pub(super) fn run(args: &RenderArgs) -> Result<ExitCode, AnyError> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    let input = Input {
-        imports,
-        state: state.unwrap_or_default(),
+    let rest = Input {
         blueprint: Value::Null,
         installation: json!({"name": "example", "namespace": "default"}),
         now: Some(now),
         ..Input::default()
     };
-    match render(&blueprint, input, values.as_ref()) {
+    let state = Guarded::plain(state.unwrap_or_default());
+    let inputs = Inputs::new(imports, &given.shown, &state, rest);
+    match render(&blueprint, inputs, values.as_ref()) {
         Ok((result, problems)) => {
             match args.output {
                 Output::Yaml => crate::say(&landform_yaml::write(&result))?,
@@ -75,15 +79,15 @@ fn show_values(problems: &[ValueProblem]) {
 }
 
 /// What export executors see, from the file's map.
-fn export_values(mut map: BTreeMap<String, Value>) -> Result<ExportValues, AnyError> {
+fn export_values(mut map: BTreeMap<String, Value>) -> Result<GuardedExportValues, AnyError> {
     let mut take = |name: &str| match map.remove(name) {
-        None | Some(Value::Null) => Ok(BTreeMap::new()),
-        Some(Value::Object(fields)) => Ok(fields.into_iter().collect()),
+        None | Some(Value::Null) => Ok(Guarded::default()),
+        Some(Value::Object(fields)) => Ok(Guarded::plain(fields.into_iter().collect())),
         Some(_) => Err(format!(
             "`{name}` in the file of --exports-values has to be a map from names to values"
         )),
     };
-    let values = ExportValues {
+    let values = GuardedExportValues {
         deploy_items: take("deployitems")?,
         data_objects: take("dataobjects")?,
         targets: take("targets")?,
@@ -97,36 +101,43 @@ fn export_values(mut map: BTreeMap<String, Value>) -> Result<ExportValues, AnyEr
     }
 }
 
-/// Everything that the blueprint makes, and what is wrong with its exports.
+/// Everything that the blueprint makes, as far as it may be shown, and what is wrong with its exports.
 fn render(
     blueprint: &Blueprint,
-    mut input: Input,
-    values: Option<&ExportValues>,
+    mut inputs: Inputs,
+    values: Option<&GuardedExportValues>,
 ) -> Result<(Value, Vec<ValueProblem>), BlueprintError> {
     let mut result = Map::new();
-    let mut state = BTreeMap::new();
-    input.imports = keep(blueprint.run_import_executions(&input)?, &mut state);
-    result.insert("imports".to_owned(), json!(input.imports));
-    let items = keep(blueprint.render_deploy_items(&input)?, &mut state);
-    result.insert("deployItems".to_owned(), json!(items));
-    let nested = keep(blueprint.render_subinstallations(&input)?, &mut state);
+    show("warning", &blueprint.bind(&mut inputs)?);
+    result.insert("imports".to_owned(), shown(&inputs.imports()));
+    let (items, warnings) = blueprint.guarded_items(&mut inputs)?;
+    show("warning", &warnings);
+    let items = items.into_iter().map(|found| {
+        let mut item = found.item;
+        item.config = found.shown.or(item.config);
+        item
+    });
+    result.insert("deployItems".to_owned(), json!(items.collect::<Vec<_>>()));
+    let (nested, warnings) = blueprint.guarded_subinstallations(&mut inputs)?;
+    show("warning", &warnings);
     result.insert("subinstallations".to_owned(), json!(nested));
     let mut problems = Vec::new();
     if let Some(values) = values {
-        let exports = keep(blueprint.render_exports(&input, values)?, &mut state);
-        problems = blueprint.check_exports(&exports);
-        result.insert("exports".to_owned(), json!(exports));
+        let (exports, warnings) = blueprint.guarded_exports(&mut inputs, values)?;
+        show("warning", &warnings);
+        problems = blueprint.check_exports(&exports.values);
+        result.insert("exports".to_owned(), shown(&exports));
     }
-    if !state.is_empty() {
-        result.insert("state".to_owned(), json!(state));
+    let state = inputs.state();
+    if !state.values.is_empty() {
+        result.insert("state".to_owned(), shown(&state));
     }
     Ok((Value::Object(result), problems))
 }
 
-/// The value, after its state was kept and its warnings shown.
-fn keep<T>(rendered: Rendered<T>, state: &mut BTreeMap<String, Value>) -> T {
-    let warnings: &[Problem] = &rendered.warnings;
-    show("warning", warnings);
-    state.extend(rendered.state);
-    rendered.value
+/// What may be shown of values.
+fn shown(all: &Guarded) -> Value {
+    let names = all.values.keys();
+    let shown = names.filter_map(|name| Some((name.clone(), all.shown(name)?.clone())));
+    Value::Object(shown.collect())
 }

@@ -227,6 +227,7 @@ impl<'a> Act<'a> {
             context: execution.context.clone(),
             target: template.target.clone(),
             config: template.config.clone(),
+            config_from: template.config_from.clone(),
             timeout: template.timeout.clone(),
             update_on_change_only: template.update_on_change_only,
         };

@@ -6,33 +6,58 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 use landform_api::landscaper::installation::ObjectReference;
 use landform_api::landscaper::{Operation, keys, labels, names};
+use landform_blueprint::{MASK, mask_known, secrets_of};
 use landform_engine::{Context, Failure};
 use serde_json::{Map, Value, json};
 
 use super::act::parse_export;
 use super::observe::World;
 use crate::landscape::content;
+use crate::landscape::facts::{self, GivenKind};
+use crate::landscape::kept::{self, Keeper};
 use crate::landscape::objects::{is_owned_by, owner};
 
 /// The key of an export Secret.
 const KEY: &str = "config";
+/// The key of an export Secret under which a deployer lists the names of exports that are secret.
+const SECRET_KEY: &str = "secret";
 
 /// Writes the exports of all items, if they changed, and says where they are.
 pub(super) async fn collect(
-    context: &Context,
+    run: &Context,
     world: &World,
 ) -> Result<Option<ObjectReference>, Failure> {
     let objects = &world.objects;
-    let mut all = Map::new();
+    let own = world.metadata.name.as_deref().unwrap_or_default();
+    let context = names::execution_context(own);
+    let name = names::data_name(Some(&context), "");
+    let uid = world.metadata.uid.as_deref();
+    let keeper = Keeper {
+        context: run,
+        objects,
+        owners: owner("Execution", &world.metadata),
+    };
+    let secret = |object: &str| names::data_secret(object, uid.unwrap_or_default());
+    let found = objects.get("DataObject", &name).await?;
+    let before = found
+        .as_ref()
+        .and_then(|found| kept::reference_of("DataObject", found));
+    let before = before.filter(|before| before.name == secret(&name));
+    let former = match &before {
+        Some(before) => keeper.read(before).await?,
+        None => None,
+    };
+    let former = former.zip(found.as_ref().map(|found| &found.data["data"]));
+    let (mut all, mut all_shown) = (Map::new(), Map::new());
     for (name, (object, item)) in &world.items {
         let Some(reference) = &item.status.export_ref else {
             continue;
         };
         // Labels and owner references can be moved to another's item (C6): such an item's exports take the right to read them.
-        let client = if context.is_part(object) != Some(false) {
+        let client = if run.is_part(object) != Some(false) {
             objects.client()
         } else {
-            context.acting()?
+            run.acting()?
         };
         let secrets: Api<Secret> = Api::namespaced(client, objects.namespace());
         let Some(secret) = secrets.get_opt(&reference.name).await? else {
@@ -61,32 +86,53 @@ pub(super) async fn collect(
             );
             return Err(Failure::Transient(what));
         };
+        let declared = data.get(SECRET_KEY).map(|bytes| parse_export(&bytes.0));
+        let former = former
+            .as_ref()
+            .map(|(whole, shown)| (&whole[name], &shown[name]));
+        let shown = shown(world, name, &value, declared, former).await?;
+        all_shown.insert(name.clone(), shown);
         all.insert(name.clone(), value);
     }
-    let own = world.metadata.name.as_deref().unwrap_or_default();
-    let context = names::execution_context(own);
-    let name = names::data_name(Some(&context), "");
-    let uid = world.metadata.uid.as_deref();
     if let Some(former) = &world.execution.status.export_ref
         && former.name != name
         && let Some(found) = objects.get("DataObject", &former.name).await?
         && is_owned_by(&found.metadata, uid)
     {
         objects.delete("DataObject", &found.metadata).await?;
+        keeper.forget(&secret(&former.name)).await?;
     }
-    let found = objects.get("DataObject", &name).await?;
     if all.is_empty() {
         if let Some(found) = found {
             objects.delete("DataObject", &found.metadata).await?;
         }
+        if before.is_some() {
+            keeper.forget(&secret(&name)).await?;
+        }
         return Ok(None);
     }
-    let data = Value::Object(all);
-    let hash = content::hash(&data);
+    let (value, shown) = (Value::Object(all), Value::Object(all_shown));
+    let mut data = json!({"data": shown});
+    let is_secret = value != shown;
+    if is_secret {
+        let content = kept::Content {
+            name: secret(&name),
+            value: &value,
+            used: before.iter().map(|before| before.key.clone()).collect(),
+            written_anew: false,
+        };
+        data["secretRef"] = json!(keeper.keep(content).await?);
+    }
+    let hash = content::hash(&facts::noted(GivenKind::Data, &data));
     match found {
         Some(found) => {
             let mut wanted = found.clone();
-            wanted.data["data"] = data;
+            wanted.data["data"] = data["data"].clone();
+            match (data.get("secretRef"), wanted.data.as_object_mut()) {
+                (Some(reference), _) => wanted.data["secretRef"] = reference.clone(),
+                (None, Some(fields)) => drop(fields.remove("secretRef")),
+                (None, None) => {}
+            }
             let annotations = wanted.metadata.annotations.get_or_insert_default();
             annotations.insert(keys::DATA_HASH.to_owned(), hash);
             if !is_owned_by(&found.metadata, uid) {
@@ -107,13 +153,67 @@ pub(super) async fn collect(
                 "name": name, "labels": labels, "annotations": annotations,
                 "ownerReferences": owner("Execution", &world.metadata),
             });
-            objects
-                .create("DataObject", metadata, json!({"data": data}))
-                .await?;
+            objects.create("DataObject", metadata, data).await?;
         }
+    }
+    if !is_secret && before.is_some() {
+        keeper.forget(&secret(&name)).await?;
     }
     Ok(Some(ObjectReference {
         name,
         namespace: objects.namespace().to_owned(),
     }))
+}
+
+/// What may be shown of an item's exports. A value is secret if its deployer or its blueprint says so, or if it contains a
+/// secret of the item's configuration.
+async fn shown(
+    world: &World,
+    item: &str,
+    exports: &Value,
+    declared: Option<Option<Value>>,
+    former: Option<(&Value, &Value)>,
+) -> Result<Value, Failure> {
+    let all_secret = Value::from(MASK);
+    let spec = &world.execution.spec;
+    if spec.secret_exports {
+        return Ok(all_secret);
+    }
+    let mut templates = spec.deploy_items.iter();
+    let template = templates.find(|template| template.name == item);
+    let reference = template.and_then(|template| template.config_from.as_ref());
+    let mut shown = exports.clone();
+    if let Some((template, reference)) = template.zip(reference) {
+        let whole = kept::secrets(&world.objects)
+            .get_opt(&reference.name)
+            .await?;
+        let whole = whole.and_then(|secret| kept::value_of(&secret, &reference.key));
+        let Some(whole) = whole else {
+            return Ok(all_secret);
+        };
+        let mut secrets = Vec::new();
+        secrets_of(
+            &whole,
+            template.config.as_ref().unwrap_or(&Value::Null),
+            &mut secrets,
+        );
+        // It may export what it was given before.
+        if let Some((whole, shown)) = former {
+            secrets_of(whole, shown, &mut secrets);
+        }
+        shown = mask_known(exports, &secrets);
+    }
+    match declared {
+        None => {}
+        Some(Some(Value::Array(names))) => {
+            for name in names.iter().filter_map(Value::as_str) {
+                if let Some(value) = shown.get_mut(name) {
+                    *value = all_secret.clone();
+                }
+            }
+        }
+        // Whatever it means, something is secret.
+        Some(_) => return Ok(all_secret),
+    }
+    Ok(shown)
 }

@@ -19,6 +19,7 @@ use super::facts::{self, GivenKind, content, movement};
 use super::index::Index;
 use super::objects::labelled;
 use super::{rename, report};
+pub(super) use observe::item_object;
 
 /// Reconciles executions.
 pub struct Executions {

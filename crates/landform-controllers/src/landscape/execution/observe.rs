@@ -186,7 +186,7 @@ pub(super) fn with_stored(mut item: Item, status: &ExecutionStatus) -> Item {
 }
 
 /// The name of an item in the API, the same whenever it is asked for.
-pub(super) fn item_object(execution: &ObjectMeta, item: &str) -> String {
+pub(in crate::landscape) fn item_object(execution: &ObjectMeta, item: &str) -> String {
     let own = execution.name.as_deref().unwrap_or_default();
     let uid = execution.uid.as_deref().unwrap_or_default();
     names::generated(&format!("{own}-{item}-"), uid, item)

@@ -1,24 +1,26 @@
 //! The exports of an installation (I17): rendered from what nested objects export, checked, and written where
 //! siblings and the parent find them.
 
-use std::collections::BTreeMap;
-
 use landform_api::landscaper::execution::Execution;
 use landform_api::landscaper::installation::InstallationStatus;
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ConditionStatus, names};
-use landform_blueprint::{Blueprint, ExportValues, MappingKind, ValueKind, map_data};
+use landform_blueprint::{
+    Blueprint, Guarded, GuardedExportValues, MASK, MappingKind, ValueKind, map_guarded,
+};
 use landform_decide::installation::ChildKind;
-use landform_engine::{Context, write_time};
+use landform_engine::{Context, Failure, write_time};
 use serde_json::{Value, json};
 
 use super::act::Stop;
+use super::given::{Given, delete_given, write_given};
 use super::observe::World;
-use super::update::{self, Given, Ready, delete_given, invalid, write_given};
-use super::warnings;
+use super::update::{self, Ready, invalid};
+use super::{item_secrets, state, warnings};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts;
+use crate::landscape::kept::{self, Whole};
 use crate::landscape::objects::is_owned_by;
 use crate::landscape::report::{Trouble, set_condition};
 
@@ -34,6 +36,8 @@ struct Wanted {
     kind: &'static str,
     key: String,
     value: Value,
+    /// What may be shown of it.
+    shown: Value,
 }
 
 impl Export<'_> {
@@ -63,6 +67,7 @@ impl Export<'_> {
             both.phase = self.world.status.phase;
             self.context.write_status(&both).await?;
         }
+        let mut hashes = Vec::new();
         for wanted in &wanted {
             let given = Given {
                 kind: wanted.kind,
@@ -71,16 +76,19 @@ impl Export<'_> {
                 source: &own,
                 source_type: "export",
                 content: &wanted.value,
+                shown: &wanted.shown,
             };
-            write_given(self.world, &given, &[]).await?;
+            let hash = write_given(self.context, self.world, &given, &[]).await?;
+            hashes.push(json!([wanted.kind, wanted.key, hash]));
         }
         let gone = before
             .iter()
             .filter(|object| !status.exported_objects.contains(object));
         for object in gone {
-            delete_given(self.world, object).await?;
+            delete_given(self.context, self.world, object).await?;
         }
-        status.config_generation = self.generation(&wanted);
+        item_secrets::tidy(self.context, self.world, status).await?;
+        status.config_generation = self.generation(&hashes);
         let time = write_time(self.context.now_ms());
         for condition in ["CreateExports", "ReconcileExecution", "ValidateExport"] {
             let conditions = &mut status.conditions;
@@ -97,7 +105,7 @@ impl Export<'_> {
     }
 
     /// Moves with the spec, with what is imported and with what is exported.
-    fn generation(&self, wanted: &[Wanted]) -> String {
+    fn generation(&self, exports: &[Value]) -> String {
         let imports = self.world.status.imports.iter();
         let imports: Vec<_> = imports
             .map(|import| {
@@ -117,10 +125,6 @@ impl Export<'_> {
                 ])
             })
             .collect();
-        let exports: Vec<_> = wanted
-            .iter()
-            .map(|wanted| json!([wanted.kind, wanted.key, content::hash(&wanted.value)]))
-            .collect();
         content::hash(&json!([
             self.world.status.observed_generation,
             imports,
@@ -134,27 +138,29 @@ impl Export<'_> {
             return Ok(Vec::new());
         }
         let Ready {
-            blueprint, input, ..
-        } = update::prepare(self.context, self.blueprints, self.world)?;
+            blueprint,
+            mut inputs,
+            ..
+        } = update::prepare(self.context, self.blueprints, self.world).await?;
         let mut values = self.values().await?;
-        add_imports(&mut values, &blueprint, &input.imports);
-        let rendered = blueprint
-            .render_exports(&input, &values)
+        add_imports(&mut values, &blueprint, &inputs.imports());
+        let (exports, found) = blueprint
+            .guarded_exports(&mut inputs, &values)
             .map_err(|error| invalid("CreateExports", "ExportExecutionFailed", &error))?;
-        status.template_state.extend(rendered.state);
-        warnings::of_exports(self.context, status, &rendered.warnings);
-        let exports = rendered.value;
-        let problems = blueprint.check_exports(&exports);
+        state::write(self.context, self.world, &inputs.state(), status).await?;
+        warnings::of_exports(self.context, status, &found);
+        let problems = blueprint.check_exports(&exports.values);
         if !problems.is_empty() {
             let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
             let message = texts.join("; ");
             return Err(Trouble::configuration("ValidateExport", "InvalidExports", message).into());
         }
-        let mapped = map_data(MappingKind::Exports, &spec.export_data_mappings, &exports)
+        let mapped = map_guarded(MappingKind::Exports, &spec.export_data_mappings, &exports)
             .map_err(|error| invalid("CreateExports", "InvalidMapping", &error))?;
         let value = |name: &str| {
-            let value = mapped.get(name).or_else(|| exports.get(name)).cloned();
-            value.ok_or_else(|| {
+            let of =
+                |all: &Guarded| Some((all.values.get(name)?.clone(), all.shown(name)?.clone()));
+            of(&mapped).or_else(|| of(&exports)).ok_or_else(|| {
                 let message = format!(
                     "spec.exports names {name:?}, and neither the blueprint nor spec.exportDataMappings exports it"
                 );
@@ -163,25 +169,29 @@ impl Export<'_> {
         };
         let mut wanted = Vec::new();
         for export in &spec.exports.data {
+            let (value, shown) = value(&export.name)?;
             wanted.push(Wanted {
                 kind: "DataObject",
                 key: export.data_ref.clone(),
-                value: value(&export.name)?,
+                value,
+                shown,
             });
         }
         for export in &spec.exports.targets {
+            let (value, shown) = value(&export.name)?;
             wanted.push(Wanted {
                 kind: "Target",
                 key: export.target.clone(),
-                value: value(&export.name)?,
+                value,
+                shown,
             });
         }
         Ok(wanted)
     }
 
     /// What deploy items and nested installations export.
-    async fn values(&self) -> Result<ExportValues, Stop> {
-        let mut values = ExportValues::default();
+    async fn values(&self) -> Result<GuardedExportValues, Stop> {
+        let mut values = GuardedExportValues::default();
         let own = names::installation_context(self.world.name());
         for (kind, child) in &self.world.children {
             match kind {
@@ -189,30 +199,27 @@ impl Export<'_> {
                     let execution: Execution =
                         serde_json::from_value(child.data.clone()).unwrap_or_default();
                     if let Some(export) = &execution.status.export_ref {
-                        let found = self.world.objects.get("DataObject", &export.name).await?;
                         // Who writes a status has no rights here by that: only the execution's own exports are read (C6).
                         let uid = child.metadata.uid.as_deref();
-                        let items = found.filter(|found| is_owned_by(&found.metadata, uid));
-                        values.deploy_items = items
-                            .and_then(|found| {
-                                serde_json::from_value(found.data["data"].clone()).ok()
-                            })
-                            .unwrap_or_default();
+                        let found = self.whole("DataObject", &export.name, uid).await?;
+                        let found = found.unwrap_or_default();
+                        values.deploy_items = by_name(&found);
                     }
                 }
                 ChildKind::Installation => {
                     let exports = facts::read(child).spec.exports;
                     for export in &exports.data {
                         let name = names::data_name(Some(&own), &export.data_ref);
-                        if let Some(value) = self.data("DataObject", &name, "data").await? {
-                            values.data_objects.insert(export.data_ref.clone(), value);
+                        if let Some((value, shown)) = self.whole("DataObject", &name, None).await? {
+                            let all = &mut values.data_objects;
+                            all.insert(export.data_ref.clone(), value, shown);
                         }
                     }
                     for export in &exports.targets {
                         let name = names::data_name(Some(&own), &export.target);
-                        if let Some(spec) = self.data("Target", &name, "spec").await? {
-                            let target = json!({"metadata": {"name": name}, "spec": spec});
-                            values.targets.insert(export.target.clone(), target);
+                        if let Some((value, shown)) = self.whole("Target", &name, None).await? {
+                            let all = &mut values.targets;
+                            all.insert(export.target.clone(), value, shown);
                         }
                     }
                 }
@@ -221,24 +228,60 @@ impl Export<'_> {
         Ok(values)
     }
 
-    async fn data(&self, kind: &str, name: &str, field: &str) -> Result<Option<Value>, Stop> {
+    /// What a DataObject or a Target holds, with what may be shown of it.
+    async fn whole(
+        &self,
+        kind: &str,
+        name: &str,
+        owner: Option<&str>,
+    ) -> Result<Option<(Value, Value)>, Stop> {
         let found = self.world.objects.get(kind, name).await?;
-        Ok(found.map(|found| found.data[field].clone()))
+        let found = found.filter(|found| owner.is_none() || is_owned_by(&found.metadata, owner));
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let whole = kept::whole(self.context, &self.world.objects, kind, &found).await?;
+        let value = match whole {
+            Whole::Plain => None,
+            Whole::Value(value) => Some(value),
+            Whole::Unusable(why) => {
+                let message = format!("the {kind} {name} can't be read: {why}");
+                return Err(Failure::Refused(message).into());
+            }
+        };
+        if kind == "Target" {
+            let (target, shown) = content::of_guarded_target(&found, value.as_ref());
+            let exported =
+                |target: Value| json!({"metadata": {"name": name}, "spec": target["spec"]});
+            return Ok(Some((exported(target), exported(shown))));
+        }
+        let shown = found.data["data"].clone();
+        Ok(Some((value.unwrap_or_else(|| shown.clone()), shown)))
     }
 }
 
+/// A map as values by name.
+fn by_name((value, shown): &(Value, Value)) -> Guarded {
+    let mut all = Guarded::default();
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let mask = Value::from(MASK);
+        let shown = shown.get(name).unwrap_or(&mask);
+        all.insert(name.clone(), value.clone(), shown.clone());
+    }
+    all
+}
+
 /// What is imported is in the context of the installation too, beside what nested installations export there.
-fn add_imports(
-    values: &mut ExportValues,
-    blueprint: &Blueprint,
-    imports: &BTreeMap<String, Value>,
-) {
-    for (key, value) in imports {
+fn add_imports(values: &mut GuardedExportValues, blueprint: &Blueprint, imports: &Guarded) {
+    for (key, value) in &imports.values {
         let all = match blueprint.import(key).map(|import| &import.kind) {
             Some(ValueKind::Target { .. }) => &mut values.targets,
             Some(ValueKind::TargetList { .. } | ValueKind::TargetMap { .. }) => continue,
             Some(ValueKind::Data { .. }) | None => &mut values.data_objects,
         };
-        all.entry(key.clone()).or_insert_with(|| value.clone());
+        if !all.values.contains_key(key) {
+            let shown = imports.shown(key).unwrap_or(value);
+            all.insert(key.clone(), value.clone(), shown.clone());
+        }
     }
 }

@@ -12,6 +12,7 @@ use landform_api::landscaper::installation::{
 };
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{self, InstallationPhase, names};
+use landform_blueprint::MASK;
 use landform_decide::installation::{Import, Present};
 use landform_engine::{Actor, Context, Failure, Ref};
 use serde_json::{Map, Value};
@@ -20,6 +21,7 @@ use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts::{self, Facts, Given, GivenKind, parent_of};
 use crate::landscape::index::Index;
+use crate::landscape::kept::{self, Whole};
 use crate::landscape::objects::{Objects, owning_installation};
 
 /// The objects that an installation imports from.
@@ -169,13 +171,35 @@ pub(super) enum Content {
     /// The data of a DataObject, which stays where it is.
     Data(Arc<DynamicObject>),
     Made(Value),
+    /// All of it is secret.
+    Secret(Value),
+    /// Parts of it are secret; the second one shows the rest.
+    Guarded(Value, Value),
 }
 
 impl Content {
     pub(super) fn value(&self) -> &Value {
         match self {
             Self::Data(object) => &object.data["data"],
-            Self::Made(value) => value,
+            Self::Made(value) | Self::Secret(value) | Self::Guarded(value, _) => value,
+        }
+    }
+
+    /// Targets, and what may be shown of them.
+    fn of_target((value, shown): (Value, Value)) -> Self {
+        if value == shown {
+            Self::Made(value)
+        } else {
+            Self::Guarded(value, shown)
+        }
+    }
+
+    /// What may be shown of it, if that isn't all.
+    pub(super) fn shown(&self) -> Option<Value> {
+        match self {
+            Self::Data(_) | Self::Made(_) => None,
+            Self::Secret(_) => Some(Value::from(MASK)),
+            Self::Guarded(_, shown) => Some(shown.clone()),
         }
     }
 }
@@ -193,6 +217,39 @@ pub(super) struct Importer<'a> {
     /// What siblings export, read now: the run may have read it before they exported anew, and the index says that they
     /// have.
     pub(super) fresh: BTreeMap<Given, Option<Arc<DynamicObject>>>,
+    /// What objects keep in Secrets.
+    pub(super) whole: BTreeMap<Given, Whole>,
+}
+
+/// Reads what imported objects keep in Secrets.
+pub(super) async fn whole(
+    context: &Context,
+    objects: &Objects,
+    fresh: &BTreeMap<Given, Option<Arc<DynamicObject>>>,
+) -> Result<BTreeMap<Given, Whole>, Failure> {
+    let mut all: BTreeMap<Given, Arc<DynamicObject>> = BTreeMap::new();
+    for found in context.refs() {
+        let reference = &found.reference;
+        let given = facts::given_of(&ObjectName {
+            kind: reference.kind.kind.clone(),
+            name: reference.name.clone(),
+            ..ObjectName::default()
+        });
+        if let Some((given, object)) = given.zip(found.object.clone()) {
+            all.insert(given, object);
+        }
+    }
+    let fresh = fresh.iter();
+    all.extend(fresh.filter_map(|(given, found)| Some((given.clone(), found.clone()?))));
+    let mut whole = BTreeMap::new();
+    for (given, object) in all {
+        let kind = given.kind.word();
+        if kept::reference_of(kind, &object).is_some() {
+            let found = kept::whole(context, objects, kind, &object).await?;
+            whole.insert(given, found);
+        }
+    }
+    Ok(whole)
 }
 
 /// Reads what siblings export of an installation's imports.
@@ -346,20 +403,40 @@ impl Importer<'_> {
                 status.kind = "dataObject".into();
                 status.data_ref = key;
                 let found = self.given_object(GivenKind::Data, &object);
-                let content = found.map(|found| Content::Data(found.clone()));
                 let generation = found.map(|found| facts::generation(GivenKind::Data, found));
                 let given = Given {
                     kind: GivenKind::Data,
                     name: object,
                 };
-                let (import, source) = self.given(name, given, found, generation);
+                let whole = self.whole.get(&given);
+                let (mut import, source) = self.given(name, given, found, generation);
+                let content = match (found, whole) {
+                    (None, _) => None,
+                    (Some(found), None | Some(Whole::Plain)) => Some(Content::Data(found.clone())),
+                    (Some(found), Some(Whole::Value(value))) => {
+                        let shown = found.data["data"].clone();
+                        Some(Content::Guarded(value.clone(), shown))
+                    }
+                    (Some(_), Some(Whole::Unusable(why))) => {
+                        if matches!(import.present, Present::Satisfied(_)) {
+                            import.present = Present::Unusable(why.clone());
+                        }
+                        None
+                    }
+                };
                 finish(status, import, source, recorded, content)
             }
             Place::Target { key, object } => {
                 status.kind = "target".into();
                 status.target = key;
                 let (import, source, value) = self.target(name, object);
-                finish(status, import, source, recorded, value.map(Content::Made))
+                finish(
+                    status,
+                    import,
+                    source,
+                    recorded,
+                    value.map(Content::of_target),
+                )
             }
             Place::Targets(targets) => self.list(name, targets, recorded, status),
             Place::TargetMap(targets) => self.map(name, targets, recorded, status),
@@ -389,14 +466,22 @@ impl Importer<'_> {
         }
     }
 
-    fn target(&self, name: &str, object: String) -> (Import, Option<String>, Option<Value>) {
+    fn target(
+        &self,
+        name: &str,
+        object: String,
+    ) -> (Import, Option<String>, Option<(Value, Value)>) {
         let found = self.given_object(GivenKind::Target, &object);
         let generation = found.map(|found| facts::generation(GivenKind::Target, found));
         let given = Given {
             kind: GivenKind::Target,
             name: object,
         };
-        let value = found.map(|found| content::of_target(found));
+        let configuration = match self.whole.get(&given) {
+            Some(Whole::Value(value)) => Some(value),
+            Some(Whole::Plain | Whole::Unusable(_)) | None => None,
+        };
+        let value = found.map(|found| content::of_guarded_target(found, configuration));
         let (import, source) = self.given(name, given, found, generation);
         (import, source, value)
     }
@@ -437,7 +522,10 @@ impl Importer<'_> {
         Resolved {
             imports,
             status,
-            content: values.map(Value::Array).map(Content::Made),
+            content: values.map(|values| {
+                let (values, shown) = values.into_iter().unzip();
+                Content::of_target((Value::Array(values), Value::Array(shown)))
+            }),
         }
     }
 
@@ -457,7 +545,7 @@ impl Importer<'_> {
             return finish(status, import, None, recorded, None);
         };
         let mut imports = Vec::new();
-        let mut values = Some(Map::new());
+        let mut values = Some((Map::new(), Map::new()));
         for (id, (key, object)) in targets {
             let (mut import, source, value) = self.target(&names::element_key(name, &id), object);
             let before = recorded.and_then(|recorded| recorded.target_map.get(&id));
@@ -470,15 +558,20 @@ impl Importer<'_> {
             };
             status.target_map.insert(id.clone(), found);
             imports.push(import);
-            values = values.zip(value).map(|(mut values, value)| {
-                values.insert(id, value);
-                values
-            });
+            values = values
+                .zip(value)
+                .map(|((mut values, mut all_shown), (value, shown))| {
+                    values.insert(id.clone(), value);
+                    all_shown.insert(id, shown);
+                    (values, all_shown)
+                });
         }
         Resolved {
             imports,
             status,
-            content: values.map(Value::Object).map(Content::Made),
+            content: values.map(|(values, shown)| {
+                Content::of_target((Value::Object(values), Value::Object(shown)))
+            }),
         }
     }
 
@@ -509,8 +602,12 @@ impl Importer<'_> {
         if elsewhere {
             object.namespace.clone_from(&reference.namespace);
         }
+        let is_secret = kind == "Secret";
         let present = match (&value, denied) {
-            (Some(value), _) => Present::Satisfied(content::hash(value)),
+            (Some(value), _) => Present::Satisfied(match found.filter(|_| is_secret) {
+                Some(secret) => kept::generation(secret, value),
+                None => content::hash(value),
+            }),
             (None, _) if elsewhere => Present::Unusable(
                 "only objects of the installation's own namespace can be imported".to_owned(),
             ),
@@ -526,7 +623,12 @@ impl Importer<'_> {
             recorded: None,
             present,
         };
-        finish(status, import, None, recorded, value.map(Content::Made))
+        let made = if is_secret {
+            Content::Secret
+        } else {
+            Content::Made
+        };
+        finish(status, import, None, recorded, value.map(made))
     }
 
     /// Whether a DataObject or a Target may be imported, in which generation and from which sibling.

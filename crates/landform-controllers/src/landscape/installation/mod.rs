@@ -6,12 +6,15 @@
 mod act;
 mod automatic;
 mod export;
+mod given;
 mod imports;
+mod item_secrets;
 mod moment;
 mod observe;
 mod passed_on;
 mod rest;
 mod shared_context;
+mod state;
 mod update;
 mod warnings;
 

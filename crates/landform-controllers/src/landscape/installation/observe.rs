@@ -58,6 +58,7 @@ impl World {
         let objects = Objects::new(context.client(), &namespace);
         let parent = facts::parent_of(object);
         let facts = Facts::of(object);
+        let fresh = imports::fresh(&objects, index, &facts).await?;
         let importer = imports::Importer {
             context,
             index,
@@ -66,7 +67,8 @@ impl World {
             parent: parent.as_deref(),
             recorded: status,
             denied: imports::denied(context).await?,
-            fresh: imports::fresh(&objects, index, &facts).await?,
+            whole: imports::whole(context, &objects, &fresh).await?,
+            fresh,
         };
         let lacks_rights = !importer.denied.is_empty();
         let mut imports = importer.resolve(&spec);
@@ -175,6 +177,13 @@ impl World {
     /// The generations of all imports, in one word.
     pub(super) fn digest_of_imports(&self) -> String {
         digest_of_imports(&self.imports)
+    }
+
+    /// Its execution, if there is one.
+    pub(super) fn execution(&self) -> Option<&DynamicObject> {
+        let mut children = self.children.iter();
+        let found = children.find(|(kind, _)| *kind == ChildKind::Execution);
+        found.map(|(_, execution)| execution)
     }
 
     pub(super) fn name(&self) -> &str {

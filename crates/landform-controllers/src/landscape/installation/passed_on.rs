@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landform_api::landscaper::{keys, names};
-use landform_blueprint::{Blueprint, SubinstallationTemplate, ValueKind};
+use landform_blueprint::{Blueprint, Guarded, SubinstallationTemplate, ValueKind};
 use serde_json::Value;
 
 /// An import, or one target of it, that nested installations find in the context of their parent.
@@ -12,6 +12,8 @@ pub(super) struct PassedOn<'a> {
     import: &'a str,
     element: Element,
     pub(super) value: &'a Value,
+    /// What may be shown of it.
+    pub(super) shown: &'a Value,
 }
 
 /// Which part of an import.
@@ -46,36 +48,42 @@ impl PassedOn<'_> {
 /// only those are written that a nested installation names one by one.
 pub(super) fn passed_on<'a>(
     blueprint: &Blueprint,
-    imports: &'a BTreeMap<String, Value>,
+    imports: &'a Guarded,
     nested: &[SubinstallationTemplate],
 ) -> Vec<PassedOn<'a>> {
     let named = named_targets(nested);
     let mut passed = Vec::new();
-    let mut pass = |kind, import: &'a str, element, value: &'a Value| {
+    let mut pass = |kind, import: &'a str, element, value: &'a Value, shown: Option<&'a Value>| {
         passed.push(PassedOn {
             kind,
             import,
             element,
             value,
+            shown: shown.unwrap_or(value),
         });
     };
-    for (import, value) in imports {
+    for (import, value) in &imports.values {
+        let shown = imports.shown(import);
         match blueprint.import(import).map(|import| &import.kind) {
-            Some(ValueKind::Target { .. }) => pass("Target", import, Element::Whole, value),
+            Some(ValueKind::Target { .. }) => {
+                pass("Target", import, Element::Whole, value, shown);
+            }
             Some(ValueKind::TargetList { .. }) => {
                 for (index, target) in value.as_array().into_iter().flatten().enumerate() {
                     if named.contains(names::element_key(import, &index.to_string()).as_str()) {
-                        pass("Target", import, Element::OfList(index), target);
+                        let shown = shown.and_then(|shown| shown.get(index));
+                        pass("Target", import, Element::OfList(index), target, shown);
                     }
                 }
             }
             Some(ValueKind::TargetMap { .. }) => {
                 for (key, target) in value.as_object().into_iter().flatten() {
-                    pass("Target", import, Element::OfMap(key.clone()), target);
+                    let shown = shown.and_then(|shown| shown.get(key));
+                    pass("Target", import, Element::OfMap(key.clone()), target, shown);
                 }
             }
             Some(ValueKind::Data { .. }) | None => {
-                pass("DataObject", import, Element::Whole, value);
+                pass("DataObject", import, Element::Whole, value, shown);
             }
         }
     }

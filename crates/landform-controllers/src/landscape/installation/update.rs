@@ -17,8 +17,8 @@ use landform_api::landscaper::installation::{
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{ConditionStatus, Operation, keys, labels, names};
 use landform_blueprint::{
-    Blueprint, BlueprintError, Component, DeployItemTemplate, Input, MappingKind, Problem,
-    SubinstallationTemplate, map_data,
+    Blueprint, BlueprintError, Component, DeployItemTemplate, Guarded, Input, Inputs, MappingKind,
+    Problem, SubinstallationTemplate, map_guarded,
 };
 use landform_decide::installation::ChildKind;
 use landform_engine::{Context, Failure, write_time};
@@ -26,15 +26,14 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 
 use super::act::{DELETION_FAILED, Stop};
+use super::given::{Given, delete_given, write_given};
 use super::observe::World;
 use super::passed_on::passed_on;
-use super::warnings;
+use super::{item_secrets, state, warnings};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
-use crate::landscape::facts::{Facts, operation_of};
-use crate::landscape::objects::{
-    is_misplaced, is_owned_by, labelled, owner, owning_installation, set_label,
-};
+use crate::landscape::facts::operation_of;
+use crate::landscape::objects::{is_owned_by, labelled, owner, set_label};
 use crate::landscape::rename;
 use crate::landscape::report::{Trouble, set_condition};
 
@@ -49,66 +48,68 @@ pub(super) struct Update<'a> {
 /// A blueprint with all that its templates need.
 pub(super) struct Ready {
     pub(super) blueprint: Arc<Blueprint>,
-    pub(super) input: Input,
+    pub(super) inputs: Inputs,
     /// Those of import executors.
     pub(super) warnings: Vec<Problem>,
 }
 
 /// Reads the blueprint and gives it its imports. Nothing is written.
-pub(super) fn prepare(
+pub(super) async fn prepare(
     context: &Context,
     blueprints: &Blueprints,
     world: &World,
-) -> Result<Ready, Trouble> {
+) -> Result<Ready, Stop> {
     let blueprint = blueprints.load(&world.spec.blueprint)?;
     let mut given = given_imports(world)?;
-    let mapped = map_data(
+    let mapped = map_guarded(
         MappingKind::Imports,
         &world.spec.import_data_mappings,
         &given,
     );
     given.extend(mapped.map_err(|error| invalid("ValidateImports", "InvalidMapping", &error))?);
-    let imports = blueprint.complete_imports(&given).map_err(|problems| {
-        let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        Trouble::configuration("ValidateImports", "InvalidImports", texts.join("; "))
-    })?;
-    drop(given);
+    let imports = blueprint
+        .complete_imports(&given.values)
+        .map_err(|problems| {
+            let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            Trouble::configuration("ValidateImports", "InvalidImports", texts.join("; "))
+        })?;
     let nanos = i128::from(context.now_ms()) * 1_000_000;
     let component = serde_json::to_value(&world.spec.component_descriptor).unwrap_or_default();
     let component = Component::read(&component)
         .map_err(|error| invalid("ReadBlueprint", "InvalidComponentDescriptor", &error))?;
-    let mut input = Input {
-        imports,
+    let rest = Input {
         component,
-        state: world.status.template_state.clone(),
         blueprint: serde_json::to_value(&world.spec.blueprint).unwrap_or_default(),
         installation: json!({
             "name": world.name(), "namespace": world.objects.namespace(),
         }),
         now: OffsetDateTime::from_unix_timestamp_nanos(nanos).ok(),
+        ..Input::default()
     };
-    let bound = blueprint
-        .import_bindings(&input)
+    let state = state::read(context, world).await?;
+    let shown = std::mem::take(&mut given.shown);
+    drop(given);
+    let mut inputs = Inputs::new(imports, &shown, &state, rest);
+    let warnings = blueprint
+        .bind(&mut inputs)
         .map_err(|error| invalid("ValidateImports", "ImportExecutionFailed", &error))?;
-    input.imports.extend(bound.value);
-    input.state.extend(bound.state);
     Ok(Ready {
         blueprint,
-        input,
-        warnings: bound.warnings,
+        inputs,
+        warnings,
     })
 }
 
 /// A copy of what is imported, unless it is more than a run may work with.
-fn given_imports(world: &World) -> Result<BTreeMap<String, Value>, Trouble> {
+fn given_imports(world: &World) -> Result<Guarded, Trouble> {
     let found = world.imports.iter();
     let found: Vec<_> = found
-        .filter_map(|found| Some((&found.status.name, found.content.as_ref()?.value())))
+        .filter_map(|found| Some((&found.status.name, found.content.as_ref()?)))
         .collect();
     let Budget { cells, bytes, .. } = Budget::RUN;
     let mut all = Size::default();
-    for (_, value) in &found {
-        let size = Size::of(value);
+    for (_, content) in &found {
+        let size = Size::of(content.value());
         all.cells += size.cells;
         all.bytes += size.bytes;
     }
@@ -122,10 +123,14 @@ fn given_imports(world: &World) -> Result<BTreeMap<String, Value>, Trouble> {
             message,
         ));
     }
-    let copies = found.into_iter();
-    Ok(copies
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect())
+    let mut given = Guarded::default();
+    for (name, content) in found {
+        given.values.insert(name.clone(), content.value().clone());
+        if let Some(shown) = content.shown() {
+            given.shown.insert(name.clone(), shown);
+        }
+    }
+    Ok(given)
 }
 
 pub(super) fn invalid(operation: &str, reason: &str, error: &BlueprintError) -> Trouble {
@@ -136,28 +141,32 @@ impl Update<'_> {
     pub(super) async fn carry_out(&self, status: &mut InstallationStatus) -> Result<(), Stop> {
         let Ready {
             blueprint,
-            mut input,
+            mut inputs,
             mut warnings,
-        } = prepare(self.context, self.blueprints, self.world)?;
-        let nested = blueprint
-            .render_subinstallations(&input)
+        } = prepare(self.context, self.blueprints, self.world).await?;
+        let (nested, of_nested) = blueprint
+            .guarded_subinstallations(&mut inputs)
             .map_err(|error| invalid("EnsureSubInstallations", "InvalidBlueprint", &error))?;
-        input.state.extend(nested.state);
-        let items = blueprint
-            .render_deploy_items(&input)
+        let (items, of_items) = blueprint
+            .guarded_items(&mut inputs)
             .map_err(|error| invalid("EnsureExecutions", "InvalidBlueprint", &error))?;
-        input.state.extend(items.state);
-        warnings.extend(nested.warnings);
-        warnings.extend(items.warnings);
+        warnings.extend(of_nested);
+        warnings.extend(of_items);
 
         // From here on things are written; each is found again if the rest fails.
-        self.write_context(&blueprint, &input, &nested.value, status)
+        self.write_context(&blueprint, &inputs.imports(), &nested, status)
             .await?;
-        self.write_execution(items.value, status).await?;
-        self.write_nested(nested.value, status).await?;
+        let items = item_secrets::keep(self, items, status).await?;
+        let secret_exports = blueprint
+            .definition
+            .exports
+            .iter()
+            .any(|found| found.secret);
+        self.write_execution(items, secret_exports, status).await?;
+        self.write_nested(nested, status).await?;
 
         warnings::of_update(self.context, status, &warnings);
-        status.template_state = input.state;
+        state::write(self.context, self.world, &inputs.state(), status).await?;
         let imports = self.world.imports.iter();
         status.imports = imports.map(|found| found.status.clone()).collect();
         status.observed_generation = self.world.metadata.generation;
@@ -186,7 +195,7 @@ impl Update<'_> {
     async fn write_context(
         &self,
         blueprint: &Blueprint,
-        input: &Input,
+        imports: &Guarded,
         nested: &[SubinstallationTemplate],
         status: &mut InstallationStatus,
     ) -> Result<(), Stop> {
@@ -194,7 +203,7 @@ impl Update<'_> {
         let wanted = if nested.is_empty() {
             Vec::new()
         } else {
-            passed_on(blueprint, &input.imports, nested)
+            passed_on(blueprint, imports, nested)
         };
         let before = std::mem::take(&mut status.context_objects);
         status.context_objects = wanted
@@ -225,14 +234,15 @@ impl Update<'_> {
                 source: &own,
                 source_type: "import",
                 content: passed.value,
+                shown: passed.shown,
             };
-            write_given(self.world, &given, &passed.labels()).await?;
+            write_given(self.context, self.world, &given, &passed.labels()).await?;
         }
         let gone = before
             .iter()
             .filter(|object| !status.context_objects.contains(object));
         for object in gone {
-            delete_given(self.world, object).await?;
+            delete_given(self.context, self.world, object).await?;
         }
         Ok(())
     }
@@ -240,14 +250,11 @@ impl Update<'_> {
     async fn write_execution(
         &self,
         items: Vec<DeployItemTemplate>,
+        secret_exports: bool,
         status: &mut InstallationStatus,
     ) -> Result<(), Stop> {
         let world = self.world;
-        let children = world.children.iter();
-        let found = children
-            .filter(|(kind, _)| *kind == ChildKind::Execution)
-            .map(|(_, found)| found);
-        let found = found.into_iter().next();
+        let found = world.execution();
         if items.is_empty() {
             if let Some(found) = found {
                 world.objects.delete("Execution", &found.metadata).await?;
@@ -258,6 +265,7 @@ impl Update<'_> {
         let spec = ExecutionSpec {
             context: world.spec.context.clone(),
             deploy_items: items,
+            secret_exports,
         };
         let spec = serde_json::to_value(spec).map_err(unwritable)?;
         match found {
@@ -501,119 +509,4 @@ pub(super) fn unwritable(error: serde_json::Error) -> Stop {
     Stop::Failure(Failure::Invalid(format!(
         "an object can't be written: {error}"
     )))
-}
-
-/// A DataObject or a Target that an installation writes.
-pub(super) struct Given<'a> {
-    pub(super) kind: &'a str,
-    /// The context in which it has its key; none at the root.
-    pub(super) context: Option<&'a str>,
-    pub(super) key: &'a str,
-    pub(super) source: &'a str,
-    pub(super) source_type: &'a str,
-    pub(super) content: &'a Value,
-}
-
-/// Writes a DataObject or a Target, if it isn't as it should be. One that another object owns is left alone.
-pub(super) async fn write_given(
-    world: &World,
-    given: &Given<'_>,
-    more_labels: &[(&'static str, String)],
-) -> Result<(), Stop> {
-    let name = names::data_name(given.context, given.key);
-    let (field, content) = match given.kind {
-        "Target" => ("spec", target_spec(given)?),
-        _ => ("data", given.content.clone()),
-    };
-    let hash = content::hash(&content);
-    let said = [
-        (keys::DATA_SOURCE_TYPE, given.source_type),
-        (keys::DATA_KEY, given.key),
-        (keys::DATA_SOURCE, given.source),
-    ];
-    let said = said.into_iter();
-    let said = said.chain(given.context.map(|context| (keys::DATA_CONTEXT, context)));
-    let more_labels = more_labels.iter();
-    let said = said.chain(more_labels.map(|(key, value)| (*key, value.as_str())));
-    let (mut labels, mut annotations) = (BTreeMap::new(), BTreeMap::new());
-    for (key, name) in said {
-        labels::put(&mut labels, &mut annotations, key, name);
-    }
-    annotations.insert(keys::DATA_HASH.to_owned(), hash);
-    let objects = &world.objects;
-    let Some(found) = objects.get(given.kind, &name).await? else {
-        let metadata = json!({
-            "name": name, "labels": labels, "annotations": annotations,
-            "ownerReferences": owner("Installation", &world.metadata),
-        });
-        let created = objects.create(given.kind, metadata, json!({field: content}));
-        return match created.await? {
-            Some(_) => Ok(()),
-            None => {
-                Err(Failure::Conflict(format!("the {} {name} exists already", given.kind)).into())
-            }
-        };
-    };
-    let uid = world.metadata.uid.as_deref();
-    let ours = is_owned_by(&found.metadata, uid);
-    if !ours && !is_left_behind(world, given.kind, &found).await? {
-        let message = format!(
-            "the {} {name}, which would hold {:?}, exists and is not this installation's: delete it, or export under another name",
-            given.kind, given.key
-        );
-        return Err(Trouble::configuration("CreateExports", "NameTaken", message).into());
-    }
-    let mut wanted = found.clone();
-    wanted.data[field] = content;
-    if !ours {
-        let owners = serde_json::from_value(owner("Installation", &world.metadata));
-        wanted.metadata.owner_references = Some(owners.map_err(unwritable)?);
-    }
-    let metadata = &mut wanted.metadata;
-    let all = metadata.annotations.get_or_insert_default();
-    all.retain(|key, _| !labels.contains_key(key));
-    all.extend(annotations);
-    metadata.labels.get_or_insert_default().extend(labels);
-    objects.write(given.kind, &found, &wanted).await?;
-    Ok(())
-}
-
-/// Whether an object belongs to an installation that is gone or going, or that no longer exports it (I40b): then it may be
-/// taken over, so that what is imported is never missing in between.
-async fn is_left_behind(world: &World, kind: &str, found: &DynamicObject) -> Result<bool, Stop> {
-    let Some(name) = owning_installation(&found.metadata) else {
-        return Ok(false);
-    };
-    let installation = world.objects.get("Installation", name).await?;
-    Ok(installation.is_none_or(|installation| {
-        let same = is_owned_by(&found.metadata, installation.metadata.uid.as_deref());
-        let facts = Facts::of(&installation);
-        let mut exports = facts.exports.keys();
-        let exports =
-            exports.any(|given| given.kind.word() == kind && given.name == found.name_any());
-        // What a parent has written for its nested installations is no export.
-        let was_export = found.labels().get(keys::DATA_SOURCE_TYPE);
-        let was_export = was_export.is_some_and(|value| value == "export");
-        !same || facts.marked || (was_export && !exports) || is_misplaced(found, &installation)
-    }))
-}
-
-/// Deletes a DataObject or a Target that this installation wrote before.
-pub(super) async fn delete_given(world: &World, object: &ObjectName) -> Result<(), Stop> {
-    let found = world.objects.get(&object.kind, &object.name).await?;
-    let uid = world.metadata.uid.as_deref();
-    if let Some(found) = found.filter(|found| is_owned_by(&found.metadata, uid)) {
-        world.objects.delete(&object.kind, &found.metadata).await?;
-    }
-    Ok(())
-}
-
-/// The spec of a target that a template or an import gives, with or without metadata around it.
-fn target_spec(given: &Given<'_>) -> Result<Value, Stop> {
-    let spec = given.content.get("spec").unwrap_or(given.content);
-    if spec.get("type").is_some_and(Value::is_string) {
-        return Ok(spec.clone());
-    }
-    let message = format!("the target {:?} has no spec.type", given.key);
-    Err(Trouble::configuration("ValidateExport", "InvalidTarget", message).into())
 }

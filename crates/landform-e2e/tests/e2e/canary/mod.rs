@@ -16,6 +16,7 @@ use crate::shop::Leftovers;
 
 mod failures;
 mod hooks;
+mod sealed;
 mod up;
 
 use failures::{canary, failures, object};
