@@ -15,6 +15,7 @@ mod exports;
 mod files;
 mod functions;
 mod items;
+mod json_schema;
 mod mappings;
 mod nested;
 mod problem;
@@ -37,6 +38,7 @@ pub use definition::{
 pub use execute::{Input, Rendered};
 pub use exports::ExportValues;
 pub use files::{FileLimits, Files, FilesError};
+pub use json_schema::json_schema;
 pub use landform_api::landscaper::execution::DeployItemTemplate;
 pub use mappings::{MappingKind, map_data};
 pub use nested::SubinstallationTemplate;

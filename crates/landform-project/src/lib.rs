@@ -27,6 +27,7 @@ mod renames;
 mod resolve;
 mod scan;
 pub mod settings;
+pub mod settings_schema;
 mod settling;
 mod state;
 mod status;

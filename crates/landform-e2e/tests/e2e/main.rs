@@ -35,6 +35,7 @@ mod manifest_deployer;
 mod migrating;
 mod nested_example;
 mod operator_example;
+mod pages;
 mod project;
 mod python_client;
 mod python_reconciler;
