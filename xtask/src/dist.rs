@@ -47,12 +47,17 @@ pub fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-fn pack(binary: &Path, out: &Path) -> Outcome<PathBuf> {
+/// Packs a binary with all that it says about itself; returns the archive.
+///
+/// # Errors
+/// When the binary doesn't run, or the archive can't be written.
+pub fn pack(binary: &Path, out: &Path) -> Outcome<PathBuf> {
     let version = process::output(Command::new(binary).arg("--version"))?;
     let version = version.split_whitespace().last().unwrap_or_default();
     let (system, machine) = (std::env::consts::OS, std::env::consts::ARCH);
     let name = format!("landform-{version}-{system}-{machine}");
     let root = out.join(&name);
+    // What an earlier version had doesn't belong into this one.
     if root.exists() {
         std::fs::remove_dir_all(&root).map_err(|error| unwritable(&root, &error))?;
     }

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod beginnings;
 mod blueprint_command;
 mod canary;
 mod catalog_command;
