@@ -120,25 +120,15 @@ fn a_new_project_is_brought_up_changed_and_taken_down() {
 #[test]
 fn a_new_blueprint_is_brought_up_changed_and_taken_down() {
     let question = ["logs", "inst/note"];
-    let change = (
-        "blueprint/program.sh",
-        "\"$GREETING\"",
-        "\"$GREETING, you\"",
-    );
-    lives("blueprint", &question, change, "Hello", "Hello, you");
+    let change = ("note.yaml", "data: Hello", "data: Bye");
+    lives("blueprint", &question, change, "Hello", "Bye");
 }
 
 #[test]
 fn a_new_reconciler_is_brought_up_changed_and_taken_down() {
     let question = ["get", "configmap", "note-first", "-o", "yaml"];
-    let change = ("hook/hook.py", "\" \".join", "\"+\".join");
-    lives(
-        "reconciler",
-        &question,
-        change,
-        "Hello world",
-        "Hello+world",
-    );
+    let change = ("first.yaml", "[Hello, world]", "[Bye, world]");
+    lives("reconciler", &question, change, "Hello world", "Bye world");
 }
 
 #[test]
@@ -224,7 +214,7 @@ fn a_compose_file_is_imported_and_does_what_it_did() {
     write("password.txt", "0815\n");
     write(".env", "WHO=everyone\n");
     let told = home.landform(&["import", "compose", "compose.yaml"]);
-    let to_do = "compose.yaml:32:5: database: there is no `command`";
+    let to_do = "compose.yaml:30:5: database: there is no `command`";
     assert_contains(&told, &["Left to do", to_do, "Next: landform up pages"]);
     let up = home.up("pages");
     home.until("pages", &["get", "inst", "reader"], "Succeeded");

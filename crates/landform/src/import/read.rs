@@ -559,10 +559,14 @@ impl Reader<'_> {
         mounts: Vec<shared::Mount>,
     ) {
         let mut directory = built;
+        // The mount in which the program runs.
+        let mut its_own = None;
         if let Some((path, pointer)) = working {
             let inside = mounts.iter().find_map(|mount| {
                 let rest = Path::new(&path).strip_prefix(&mount.target).ok()?;
-                Some(mount.host.as_ref()?.join(rest))
+                let directory = mount.host.as_ref()?.join(rest);
+                its_own = Some(mount.target.clone());
+                Some(directory)
             });
             if inside.is_none() && directory.is_none() {
                 let text = format!(
@@ -573,6 +577,14 @@ impl Reader<'_> {
             directory = inside.or(directory);
         }
         for mount in mounts {
+            if Some(&mount.target) == its_own.as_ref() {
+                let text = format!(
+                    "the program runs in that directory of this machine, and not in {}",
+                    mount.target
+                );
+                self.note(Weight::Differs, &mount.pointer, &text);
+                continue;
+            }
             let (variable, at) = match (&mount.host, &mount.volume) {
                 (Some(host), _) => (None, host.display().to_string()),
                 (None, Some(volume)) => {

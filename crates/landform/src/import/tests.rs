@@ -250,7 +250,7 @@ fn a_stack_becomes_a_project() {
             "IMPORTED.md",
             &[
                 "db: there is no `command`",
-                "compose.yaml:23:",
+                "compose.yaml:22:",
                 "the host db became 127.0.0.1",
             ],
         ),

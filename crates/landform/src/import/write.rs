@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use landform_api::landscaper::API_VERSION;
 use landform_yaml::write;
 use serde_json::{Map, Value, json};
 
@@ -46,6 +47,20 @@ pub(crate) fn project(found: &Found, project: &Path, source: &Source) -> Scaffol
     scaffold
 }
 
+/// A document with its fields in this order: the one in which people write them.
+fn ordered(fields: &[(&str, Value)]) -> String {
+    let fields = fields.iter();
+    fields
+        .map(|(name, value)| write(&json!({*name: value})))
+        .collect()
+}
+
+/// A text as a part of another one.
+fn indented(text: &str, by: usize) -> String {
+    let lines = text.lines();
+    lines.map(|line| format!("{:by$}{line}\n", "")).collect()
+}
+
 fn settings(found: &Found) -> String {
     let mut spec = Map::new();
     if !found.volumes.is_empty() {
@@ -56,12 +71,12 @@ fn settings(found: &Found) -> String {
         let profiles: Map<_, _> = profiles.map(|name| (name.clone(), json!(false))).collect();
         spec.insert("values".into(), json!({"profiles": profiles}));
     }
-    let settings = write(&json!({
-        "apiVersion": "landform.dev/v1alpha1",
-        "kind": "Project",
-        "metadata": {"name": found.name},
-        "spec": spec,
-    }));
+    let settings = ordered(&[
+        ("apiVersion", "landform.dev/v1alpha1".into()),
+        ("kind", "Project".into()),
+        ("metadata", json!({"name": found.name})),
+        ("spec", spec.into()),
+    ]);
     format!("# yaml-language-server: $schema=.schemas/project.json\n{settings}")
 }
 
@@ -69,12 +84,12 @@ fn secrets(found: &Found) -> String {
     let objects = found.secrets.iter().map(|(name, content)| {
         // Imports are YAML: in quotes it stays the text that it is.
         let content = Value::String(content.clone()).to_string();
-        write(&json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": secret_name(name)},
-            "stringData": {"content": content},
-        }))
+        ordered(&[
+            ("apiVersion", "v1".into()),
+            ("kind", "Secret".into()),
+            ("metadata", json!({"name": secret_name(name)})),
+            ("stringData", json!({"content": content})),
+        ])
     });
     let objects: Vec<_> = objects.collect();
     format!(
@@ -116,23 +131,27 @@ fn installation(service: &Service, project: &Path) -> (&'static str, String) {
             volume(project, name).display().to_string(),
         );
     }
-    let environment = json!({
-        "apiVersion": "landscaper.gardener.cloud/v1alpha1",
-        "kind": "DataObject",
-        "metadata": {"name": format!("{name}-environment")},
-        "data": variables,
-    });
-    let installation = json!({
-        "apiVersion": "landscaper.gardener.cloud/v1alpha1",
-        "kind": "Installation",
-        "metadata": {"name": name},
-        "spec": {
-            "blueprint": {"path": name},
-            "imports": {"data": imports},
-            "exports": {"data": [{"name": "service", "dataRef": format!("{name}-service")}]},
-        },
-    });
-    let objects = format!("{}---\n{}", write(&environment), write(&installation));
+    let environment = ordered(&[
+        ("apiVersion", API_VERSION.into()),
+        ("kind", "DataObject".into()),
+        ("metadata", json!({"name": format!("{name}-environment")})),
+        ("data", json!(variables)),
+    ]);
+    let exports = json!({"data": [{"name": "service", "dataRef": format!("{name}-service")}]});
+    let spec = ordered(&[
+        ("blueprint", json!({"path": name})),
+        ("imports", json!({"data": imports})),
+        ("exports", exports),
+    ]);
+    let installation = ordered(&[
+        ("apiVersion", API_VERSION.into()),
+        ("kind", "Installation".into()),
+        ("metadata", json!({"name": name})),
+    ]);
+    let objects = format!(
+        "{environment}---\n{installation}spec:\n{}",
+        indented(&spec, 2)
+    );
     let (ending, text) = if service.profiles.is_empty() {
         (".yaml", objects)
     } else {
@@ -200,30 +219,29 @@ fn blueprint(service: &Service) -> String {
     } else {
         ("landform.dev/process", process(service, &mut filled))
     };
-    let items = json!({"deployItems": [{"name": "program", "type": kind, "config": config}]});
-    let template = filled.fill(&write(&items));
-    let exports = json!({"exports": {"service": {"host": "127.0.0.1", "ports": service.ports}}});
-    let definition = json!({
-        "apiVersion": "landscaper.gardener.cloud/v1alpha1",
-        "kind": "Blueprint",
-        "imports": imports,
-        "exports": [{"name": "service", "type": "data", "schema": {"type": "object"}}],
-    });
-    let mut text = format!(
-        "# yaml-language-server: $schema=../.schemas/blueprint.json\n{}",
-        write(&definition)
+    let items = format!(
+        "deployItems:\n- name: program\n  type: {kind}\n  config:\n{}",
+        indented(&write(&config), 4)
     );
+    let template = filled.fill(&items);
+    let exports = json!({"exports": {"service": {"host": "127.0.0.1", "ports": service.ports}}});
+    let exported = json!([{"name": "service", "type": "data", "schema": {"type": "object"}}]);
+    let mut text = String::from("# yaml-language-server: $schema=../.schemas/blueprint.json\n");
+    text.push_str(&ordered(&[
+        ("apiVersion", API_VERSION.into()),
+        ("kind", "Blueprint".into()),
+        ("imports", imports.into()),
+        ("exports", exported),
+    ]));
     for (section, template) in [
         ("deployExecutions", template),
         ("exportExecutions", write(&exports)),
     ] {
         let _ = write!(
             text,
-            "{section}:\n- name: program\n  type: GoTemplate\n  template: |\n"
+            "{section}:\n- name: program\n  type: GoTemplate\n  template: |\n{}",
+            indented(&template, 4)
         );
-        for line in template.lines() {
-            let _ = writeln!(text, "    {line}");
-        }
     }
     text
 }

@@ -3,6 +3,7 @@
 mod page;
 mod walk;
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -60,8 +61,29 @@ const BLUEPRINTS: Page = Page {
     uses: &["examples/blueprints"],
 };
 
+const README: Page = Page {
+    path: "README.md",
+    words: &["7401", "7402", "7403", "7411"],
+    uses: &["examples/shop", "examples/widgets"],
+};
+
+const GETTING_STARTED: Page = Page {
+    path: "docs/getting-started.md",
+    words: &["7401", "7402", "7403", "7411"],
+    uses: &["examples/shop"],
+};
+
+const NESTED: Page = Page {
+    path: "examples/nested/README.md",
+    words: &["/tmp/landform-signs"],
+    uses: &["examples/nested"],
+};
+
 /// Pages that are followed here, from top to bottom.
-const FOLLOWED: [&Page; 8] = [
+const FOLLOWED: [&Page; 11] = [
+    &README,
+    &GETTING_STARTED,
+    &NESTED,
     &FIRST_BLUEPRINT,
     &ENVIRONMENTS,
     &NEW,
@@ -74,13 +96,10 @@ const FOLLOWED: [&Page; 8] = [
 
 /// Pages with commands that need more than a home, and the file with the tests that run them.
 const ELSEWHERE: &[(&str, &str)] = &[
-    ("README.md", "readme_page.rs"),
-    ("docs/getting-started.md", "getting_started.rs"),
     ("docs/api.md", "access.rs"),
     // A program that is a hook, and no commands.
     ("docs/reconcilers.md", "pages/mod.rs"),
     ("examples/deployer-python/README.md", "deployer_python.rs"),
-    ("examples/nested/README.md", "nested_example.rs"),
     ("examples/operator/README.md", "operator_example.rs"),
     (
         "examples/python-reconciler/README.md",
@@ -304,6 +323,72 @@ fn every_page_of_the_documentation_is_in_its_list() {
 }
 
 #[test]
+fn the_readme_brings_the_shop_up_asks_takes_it_down_and_serves_kubectl() {
+    let walk = follow(&README);
+    let up = walk.printed("Run it");
+    assert_contains(up, &["<h1>Shop</h1>", "shop-web", "Succeeded"]);
+    let asked = walk.printed("Ask before, ask why");
+    assert_contains(
+        asked,
+        &["shop-config", "shop-database", "nothing is wrong with it"],
+    );
+    let served = walk.printed("Serve any client");
+    assert_contains(
+        served,
+        &["configmap/hello created", "widgets.example.com created"],
+    );
+}
+
+#[test]
+fn every_command_of_getting_started_does_what_the_page_says() {
+    let walk = follow(&GETTING_STARTED);
+    for section in ["Up", "Change a file", "Stop and go on"] {
+        assert_contains(walk.printed(section), &["<li>tea: 3.50</li>"]);
+    }
+    let seen = [
+        "shop-database",
+        "shop-api",
+        "shop-web",
+        "Synced",
+        "Succeeded",
+        "nothing is wrong with it",
+    ];
+    assert_contains(walk.printed("Look"), &seen);
+    assert_contains(walk.printed("Break a file"), &["config.yaml"]);
+    let why = walk.printed("Break a value, and ask why");
+    assert_contains(why, &["shop-database", "config", ".port", "1024"]);
+    let plan = walk.printed("Plan a change");
+    assert_contains(plan, &["shop-config", "shop-database", "shop-api"]);
+    let renamed = walk.printed("Rename something");
+    let uids: Vec<_> = renamed
+        .lines()
+        .filter_map(|line| line.strip_prefix("  uid: "))
+        .collect();
+    assert!(uids.len() == 2 && uids[0] == uids[1], "{renamed}");
+    let closed = walk.localized("127.0.0.1:7403");
+    assert!(TcpStream::connect(closed).is_err(), "the page is away");
+}
+
+#[test]
+fn a_list_of_targets_goes_down_three_levels_as_the_page_tells() {
+    let walk = follow(&NESTED);
+    let text = "Today: rain, 11 degrees";
+    assert_contains(
+        walk.printed("Up"),
+        &["north.txt", "south.txt", "island.txt", text, "count: 3"],
+    );
+    let looked = walk.printed("Look");
+    assert_contains(looked, &["weather", "boards", "forecast", "signs"]);
+    let changed = walk.printed("Change the report");
+    assert_contains(changed, &["snow, -2 degrees"]);
+    let why = walk.printed("Break it");
+    assert_contains(why, &["report", ".sky", "has to be one of"]);
+    let signs = walk.localized("/tmp/landform-signs");
+    let left = std::fs::read_dir(signs).into_iter().flatten().count();
+    assert_eq!(left, 0, "all signs are gone");
+}
+
+#[test]
 fn the_first_blueprint_is_made_as_the_page_tells() {
     let walk = follow(&FIRST_BLUEPRINT);
     assert_contains(walk.printed("Up"), &["Hello, world", "page-url"]);
@@ -356,7 +441,7 @@ fn a_compose_file_becomes_a_project_as_the_page_tells() {
     assert_contains(
         told,
         &[
-            "compose.yaml:17:13: database: there is no `command`",
+            "compose.yaml:16:5: database: there is no `command`",
             "<h1>hello</h1>",
             "the host web became 127.0.0.1",
         ],

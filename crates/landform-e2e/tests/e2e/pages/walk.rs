@@ -2,7 +2,7 @@
 //!
 //! A block of `sh` runs in the second terminal, where the block before it has left the shell: its directory and its
 //! variables stay. A block that begins with `landform up` or `landform serve` is the first terminal's; it goes on until the page says
-//! to press Ctrl-C.
+//! to press Ctrl-C, or ends.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -15,6 +15,9 @@ use tempfile::TempDir;
 
 use super::page::{self, Block, Step};
 use crate::shop::Leftovers;
+
+/// How a page without an installed binary calls it.
+const FROM_SOURCE: &str = "cargo run --release --";
 
 /// Where a shell leaves what the next one goes on from.
 const SHELL: &str = ".shell";
@@ -35,6 +38,8 @@ pub(crate) struct Walk {
     _leftovers: Leftovers,
     /// What each section printed.
     printed: BTreeMap<String, String>,
+    /// Words of the page, each with what it is here.
+    replaced: Vec<(String, String)>,
     home: TempDir,
 }
 
@@ -46,6 +51,14 @@ impl Walk {
             .unwrap_or_else(|| panic!("there is no section {section:?} with commands"))
     }
 
+    /// What the page says, as it is here.
+    pub(crate) fn localized(&self, text: &str) -> String {
+        let pairs = self.replaced.iter();
+        pairs.fold(text.to_owned(), |text, (written, own)| {
+            text.replace(written, own)
+        })
+    }
+
     /// A file below the directory in which the page began.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.home.path().join(file)
@@ -55,7 +68,7 @@ impl Walk {
 /// Runs all commands of a page.
 pub(crate) fn follow(page: &Page) -> Walk {
     let mut walker = Walker::new(page);
-    let text = walker.localized(page::read(page.path));
+    let text = walker.walk.localized(&page::read(page.path));
     for step in page::steps(&text) {
         match step {
             Step::Interrupt => walker.interrupt(),
@@ -63,17 +76,12 @@ pub(crate) fn follow(page: &Page) -> Walk {
             Step::Block(_) => {}
         }
     }
-    assert!(
-        walker.first.is_none(),
-        "{}: the page leaves a program running in the first terminal",
-        page.path
-    );
+    walker.interrupt();
     walker.walk
 }
 
 struct Walker<'a> {
     page: &'a Page,
-    replaced: Vec<(String, String)>,
     /// The program in the first terminal.
     first: Option<Lines>,
     walk: Walk,
@@ -101,11 +109,11 @@ impl<'a> Walker<'a> {
         let walk = Walk {
             _leftovers: Leftovers(home.path().to_path_buf()),
             printed: BTreeMap::new(),
+            replaced,
             home,
         };
         let walker = Self {
             page,
-            replaced,
             first: None,
             walk,
         };
@@ -113,11 +121,6 @@ impl<'a> Walker<'a> {
             walker.copy(&page::root().join(directory), &walker.walk.path(directory));
         }
         walker
-    }
-
-    fn localized(&self, text: String) -> String {
-        let pairs = self.replaced.iter();
-        pairs.fold(text, |text, (written, own)| text.replace(written, own))
     }
 
     fn copy(&self, from: &Path, to: &Path) {
@@ -131,19 +134,22 @@ impl<'a> Walker<'a> {
             if path.is_dir() {
                 self.copy(&path, &to.join(name));
             } else {
-                let text = self.localized(std::fs::read_to_string(&path).unwrap());
+                let text = self
+                    .walk
+                    .localized(&std::fs::read_to_string(&path).unwrap());
                 std::fs::write(to.join(name), text).unwrap();
             }
         }
     }
 
     fn run(&mut self, block: &Block) {
-        if is_of_the_first_terminal(&block.text) {
-            self.start(block);
+        let text = block.text.replace(FROM_SOURCE, "landform");
+        if is_of_the_first_terminal(&text) {
+            self.start(block, &text);
             return;
         }
         // What the page builds is there already: the binary under test.
-        let lines = block.text.lines();
+        let lines = text.lines();
         let lines: Vec<_> = lines.filter(|line| !line.starts_with("cargo ")).collect();
         let script = lines.join("\n").replace("$PWD/target/release:", "");
         let shell = self.walk.path(SHELL);
@@ -163,11 +169,10 @@ impl<'a> Walker<'a> {
         let printed = &mut self.walk.printed;
         let printed = printed.entry(block.section.clone()).or_default();
         printed.push_str(&done.stdout);
-        printed.push_str(&done.stderr);
     }
 
     /// Starts the program of the first terminal, where the shell is now.
-    fn start(&mut self, block: &Block) {
+    fn start(&mut self, block: &Block, text: &str) {
         assert!(
             self.first.is_none(),
             "{}:{}: the first terminal is in use",
@@ -179,11 +184,11 @@ impl<'a> Walker<'a> {
         // A port of its own: tests run side by side.
         let script = format!(
             "[ ! -e {shell} ] || . {shell}\nexec {} --listen 127.0.0.1:0",
-            block.text.trim_end()
+            text.trim_end()
         );
         let mut lines = Lines::of(self.command().args(["-c", &script]));
         lines.expect(&["landform ready"]);
-        if block.text.starts_with("landform up") {
+        if text.starts_with("landform up") {
             lines.expect(&["Watching the files"]);
         }
         self.first = Some(lines);
