@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod crash;
+pub mod dist;
 pub mod docs;
 pub mod fuzz;
 pub mod hostile;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, crash, docs, fuzz, hostile, pictures, rules, sim, test};
+use xtask::{bench, crash, dist, docs, fuzz, hostile, pictures, rules, sim, test};
 
 /// The project's own commands.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     Hostile(hostile::Arguments),
     /// Write the pages of docs/ that are made from the code: kinds, and the command line.
     Docs(docs::Arguments),
+    /// Pack the binary, manual pages and completions into an archive.
+    Dist(dist::Arguments),
     /// Draw the README's pictures from real sessions.
     Pictures(pictures::Arguments),
     /// Run the benchmarks in a release build.
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Hostile(arguments) => hostile::run(&arguments),
         Command::Docs(arguments) => docs::run(&arguments),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Pictures(arguments) => pictures::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),

@@ -46,12 +46,17 @@ pub fn output(command: &mut Command) -> Outcome<String> {
     String::from_utf8(output.stdout).map_err(|_| format!("`{shown}` printed no UTF-8"))
 }
 
+/// Where cargo puts what it builds.
+#[must_use]
+pub fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target.map_or_else(|| repository::root().join("target"), PathBuf::from)
+}
+
 /// Where cargo puts a program of ours in a debug build.
 #[must_use]
 pub fn binary(name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| repository::root().join("target"), PathBuf::from);
-    target.join("debug").join(name)
+    target().join("debug").join(name)
 }
 
 /// Where a program is found on PATH.

@@ -10,6 +10,7 @@
 //! - [`duration`]: lengths of time as people write them.
 //! - [`schedule`]: the times at which something is done again.
 //! - [`definition`]: definitions of kinds, generated from Rust types.
+//! - [`json_schema`]: schemas of manifests for editors, from definitions.
 //! - [`catalog`]: catalogs, app types and operator versions.
 //! - [`landscaper`]: installations, executions, deploy items and what they exchange.
 //! - [`protection`]: what keeps an object from being deleted.
@@ -23,6 +24,7 @@ pub mod definition;
 pub mod duration;
 pub mod field;
 pub mod files;
+pub mod json_schema;
 pub mod jsonpath;
 pub mod keys;
 pub mod kind;

@@ -202,6 +202,8 @@ impl<'a> Object<'a> {
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<&'a Value> {
+        #[cfg(test)]
+        note_asked(&self.pointer, name);
         self.known.borrow_mut().insert(name.to_owned());
         self.fields?.get(name).filter(|value| !value.is_null())
     }
@@ -331,6 +333,21 @@ impl<'a> Object<'a> {
             }
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The fields that were asked for, as `.imports.*.name`: the schema for editors must have them.
+    pub(crate) static ASKED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+#[cfg(test)]
+fn note_asked(pointer: &str, name: &str) {
+    let is_place = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = pointer.split('/').skip(1);
+    let parts = parts.map(|part| if is_place(part) { "*" } else { part });
+    let path: String = parts.chain([name]).map(|part| format!(".{part}")).collect();
+    ASKED.with_borrow_mut(|asked| asked.insert(path));
 }
 
 /// What a value is, in words.

@@ -27,6 +27,7 @@ use landform_engine::{
 use serde_json::Value;
 
 use crate::act::{Acting, Report};
+use crate::applied;
 use crate::apply::{self, ApplyError, Served};
 use crate::blueprint::News;
 use crate::decide::{Decision, GoingAlong, Live, Observed, Stays, decide};
@@ -40,7 +41,7 @@ use crate::resolve::{self, Resolved, resolve};
 use crate::settings::Settings;
 use crate::state::{Memory, State};
 use crate::status::{
-    fail, kept_namespaces, last_error, tell_people, unsettled, unsettled_settings,
+    fail, kept_namespaces, last_error, settings_alone, tell_people, unsettled, unsettled_settings,
 };
 use crate::watch::{Wake, Watch};
 
@@ -78,10 +79,16 @@ impl ProjectReconciler {
         name: &str,
         state: &Arc<State>,
     ) -> Result<Outcome, Failure> {
-        let project: Project = context.typed()?;
+        let mut project: Project = context.typed()?;
         if context.deleting() {
             return self.remove(context, state, project.status).await;
         }
+        if applied::is_settings_alone(&project.spec, &project.status) {
+            return settings_alone(context, project.status).await;
+        }
+        let annotations = context.object().annotations();
+        let last_applied = annotations.get(applied::LAST_APPLIED);
+        project.spec = applied::without_settings(project.spec, last_applied.map(String::as_str));
         let directory = match self.directory(context, &project.spec.directory).await? {
             Ok(directory) => directory,
             Err(message) => {

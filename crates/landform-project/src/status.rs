@@ -52,6 +52,24 @@ pub(crate) async fn fail(
     ))
 }
 
+/// A Project without a directory is kept: there is nothing to read.
+pub(crate) async fn settings_alone(
+    context: &Context,
+    before: ProjectStatus,
+) -> Result<Outcome, Failure> {
+    if before.phase != Some(ProjectPhase::Synced) {
+        let message = "it names no directory, as a landform.yaml does that was applied: it is kept, and nothing is read";
+        context.event(EventType::Normal, "SettingsAlone", message);
+    }
+    let status = ProjectStatus {
+        phase: Some(ProjectPhase::Synced),
+        observed_generation: context.object().metadata.generation,
+        ..ProjectStatus::default()
+    };
+    context.write_status(&status).await?;
+    Ok(Outcome::Done)
+}
+
 pub(crate) fn last_error(
     context: &Context,
     before: &ProjectStatus,

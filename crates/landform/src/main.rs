@@ -22,12 +22,16 @@ mod exit;
 mod explain;
 mod get;
 mod held_deletions;
+mod import;
 mod logging;
 mod logs;
+mod new;
 mod operate;
 mod output;
 mod plan;
 mod reference;
+mod scaffold;
+mod schema;
 mod serve;
 mod shell;
 mod store;
@@ -116,6 +120,13 @@ enum Command {
     /// Checks and renders blueprints, without a server.
     #[command(subcommand)]
     Blueprint(blueprint::BlueprintCommand),
+    /// Makes a project, blueprint, reconciler, deployer or operator that works at once.
+    New(new::NewArgs),
+    /// Makes a project of another tool's files.
+    #[command(subcommand)]
+    Import(import::ImportCommand),
+    /// Writes the JSON schema of landform.yaml, of blueprint.yaml or of a kind, for editors.
+    Schema(schema::SchemaArgs),
     /// Looks into catalogs of operators: on the server, or without one in files.
     #[command(subcommand)]
     Catalog(catalog::CatalogCommand),
@@ -171,6 +182,9 @@ fn main() -> ExitCode {
         Command::Rollback(args) => app_type::rollback(args),
         Command::Engine(args) => engine::run(args),
         Command::Blueprint(command) => blueprint::run(command),
+        Command::New(args) => new::run(args),
+        Command::Import(command) => import::run(command),
+        Command::Schema(args) => schema::run(args),
         Command::Catalog(command) => catalog::run(command),
         Command::Reference => reference::run(),
         Command::Store(command) => store::run(command),

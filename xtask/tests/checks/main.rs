@@ -1,6 +1,7 @@
 //! Checks over the whole repository that are no matter of one crate.
 
 mod dependencies;
+mod dist;
 mod docs;
 mod licences;
 mod rules;

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod beginnings;
 mod blueprint_command;
 mod canary;
 mod catalog_command;
@@ -16,7 +17,6 @@ mod edits;
 mod engine_elsewhere;
 mod example;
 mod full_disk;
-mod getting_started;
 mod hook_commands;
 mod hostile;
 mod in_process;
@@ -34,13 +34,12 @@ mod landform_delete;
 mod lifecycle;
 mod manifest_deployer;
 mod migrating;
-mod nested_example;
 mod operator_example;
+mod pages;
 mod project;
 mod python_client;
 mod python_reconciler;
 mod readme;
-mod readme_page;
 mod shop;
 mod target_sync;
 mod tenant;

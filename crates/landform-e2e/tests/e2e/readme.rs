@@ -20,12 +20,3 @@ pub(crate) fn whole_script(page: &str, section: &str) -> String {
     let blocks = blocks.map(|block| block.split("```").next().unwrap());
     blocks.collect()
 }
-
-/// The titles of a page's sections that have commands.
-pub(crate) fn sections(page: &str) -> Vec<&str> {
-    let sections = page.split("\n## ").skip(1);
-    let with_commands = sections.filter(|section| section.contains("```sh\n"));
-    with_commands
-        .filter_map(|section| section.lines().next())
-        .collect()
-}

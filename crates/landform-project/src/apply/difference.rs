@@ -4,8 +4,7 @@ use landform_api::project::ANNOTATION_APPLIED;
 use landform_engine::hooks::three_way;
 use serde_json::Value;
 
-/// What kubectl notes on objects that it applied.
-const KUBECTL_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+use crate::applied::LAST_APPLIED;
 
 /// What would have to be done.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,5 +39,5 @@ pub fn last_shape(live: &Value) -> Value {
     if let Some(shape) = annotation(ANNOTATION_APPLIED) {
         return shape;
     }
-    annotation(KUBECTL_APPLIED).map_or(Value::Null, |applied| three_way::shape(&applied))
+    annotation(LAST_APPLIED).map_or(Value::Null, |applied| three_way::shape(&applied))
 }
