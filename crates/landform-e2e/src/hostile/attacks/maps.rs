@@ -30,7 +30,6 @@ pub(super) fn table() -> Vec<Attack> {
             prepare: |stage| store(stage, stage.count(20, 6)),
             run: watches,
             answers: &[200, 429],
-            probe_ms: 500,
             ..PLAIN
         },
         Attack {
@@ -48,7 +47,6 @@ pub(super) fn table() -> Vec<Attack> {
             run: imports,
             answers: &[201, 400, 404, 413],
             memory_mib: 640,
-            probe_ms: 500,
             ..PLAIN
         },
     ]

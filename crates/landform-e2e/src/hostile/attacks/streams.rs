@@ -88,7 +88,6 @@ pub(super) fn table() -> Vec<Attack> {
             run: empty_frames,
             answers: &[0],
             memory_mib: 64,
-            probe_ms: 500,
             ..PLAIN
         },
     ]
@@ -300,5 +299,8 @@ fn empty_frames(stage: &Stage, seen: &mut Seen) -> Outcome {
             }
         });
     });
+    let cut = seen.codes.get(&0).copied().unwrap_or_default();
+    let sentence = format!("connections with too many such frames are closed ({cut})");
+    seen.check(sentence, cut >= 8);
     Ok(())
 }
