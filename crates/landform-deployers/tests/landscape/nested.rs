@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Landscape, data_import, files, template, text, wiring};
+use crate::harness::{Landscape, OPERATION, data_import, files, product, template, text, wiring};
 
 /// A nested installation as blueprints write it.
 pub(crate) fn sub(name: &str, blueprint: Value, mut rest: Value) -> Value {
@@ -325,4 +325,60 @@ async fn i15_nested_installations_come_and_go_in_one_change() {
     let mut journal = land.recorder.take();
     journal.sort();
     assert_eq!(journal, ["deploy one", "remove one"]);
+}
+
+#[tokio::test]
+async fn i11b_i18_one_that_was_triggered_and_can_not_be_updated_has_failed_and_so_has_its_parent() {
+    let land = Landscape::new().await;
+    let mut picky = product("two", &["x"], &[]);
+    picky["imports"][0]["schema"] = json!({"type": "integer"});
+    let nested = |second: Value| {
+        json!({"subinstallations": [
+            sub("one", product("one", &[], &["x"]), wiring(&[], &["x"])),
+            sub("two", second, wiring(&["x"], &[])),
+        ]})
+    };
+    land.install("root", nested(picky), json!({})).await;
+    let failed = land.phase("root", "Failed").await;
+    let error = text(&failed["status"]["lastError"]["message"]);
+    assert!(error.contains("has to be an integer"), "{error}");
+    let second = land.nested("root", "two").await;
+    // A person asks again: it fails again, and that is the end of it.
+    land.annotate("Installation", &second, OPERATION, "reconcile")
+        .await;
+    land.until("Installation", &second, |object| {
+        object["metadata"]["annotations"][OPERATION].is_null()
+    })
+    .await;
+    land.phase("root", "Failed").await;
+    let spec = crate::harness::spec(nested(product("two", &["x"], &[])), json!({}));
+    land.patch("Installation", "root", json!({"spec": spec}))
+        .await;
+    land.phase("root", "Succeeded").await;
+}
+
+#[tokio::test]
+async fn i11b_i18_a_circle_that_imports_from_one_outside_of_it_fails_its_parent() {
+    let land = Landscape::new().await;
+    let nested = |imports: &[&str]| {
+        json!({"subinstallations": [
+            sub("one", product("one", &[], &["a"]), wiring(&[], &["a"])),
+            sub("two", product("two", imports, &["b"]), wiring(imports, &["b"])),
+            sub("three", product("three", &["b"], &["c"]), wiring(&["b"], &["c"])),
+        ]})
+    };
+    land.install("root", nested(&["a", "c"]), json!({})).await;
+    let failed = land.phase("root", "Failed").await;
+    let error = text(&failed["status"]["lastError"]["message"]);
+    assert!(error.contains("circle"), "{error}");
+    // What is asked of one in a circle can't be done, and holds nothing up.
+    let second = land.nested("root", "two").await;
+    land.annotate("Installation", &second, OPERATION, "reconcile")
+        .await;
+    land.quiet().await;
+    land.phase("root", "Failed").await;
+    let spec = crate::harness::spec(nested(&["a"]), json!({}));
+    land.patch("Installation", "root", json!({"spec": spec}))
+        .await;
+    land.phase("root", "Succeeded").await;
 }

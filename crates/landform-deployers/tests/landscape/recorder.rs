@@ -119,7 +119,13 @@ impl Deployer for Recorder {
                 self.hanging.notify_one();
                 job.or_cancelled(std::future::pending::<()>()).await?;
             }
-            self.note("remove", job);
+            let is_lost = job.spec.target.is_some() && job.target.is_none();
+            let what = if is_lost {
+                "remove without its target"
+            } else {
+                "remove"
+            };
+            self.note(what, job);
             Ok(())
         })
     }

@@ -341,3 +341,44 @@ async fn an_installation_that_says_it_is_nested_in_itself_stops_nothing() {
     landscape.install("wall", painter(), rest).await;
     landscape.phase("wall", "Succeeded").await;
 }
+
+#[tokio::test]
+async fn i15_a_target_that_is_left_out_goes_after_what_was_deployed_there() {
+    let land = Landscape::new().await;
+    for name in ["east", "west"] {
+        land.target(name, json!({"at": name})).await;
+    }
+    let passed = json!({"targets": [{"name": "places", "targetMapRef": "places"}]});
+    let wall =
+        |nested: Value| json!({"imports": [map_import("places")], "subinstallations": nested});
+    let nested = || json!([sub("inner", painter(), passed.clone())]);
+    let places =
+        |map: Value| json!({"imports": {"targets": [{"name": "places", "targetMap": map}]}});
+    land.install(
+        "wall",
+        wall(nested()),
+        places(json!({"red": "east", "blue": "west"})),
+    )
+    .await;
+    land.phase("wall", "Succeeded").await;
+    land.recorder.take();
+    let steps = [
+        (nested(), json!({"blue": "west"}), "remove paint-red", 3),
+        (json!([]), json!({"blue": "west"}), "remove paint-blue", 2),
+    ];
+    for (nested, map, removed, targets) in steps {
+        let spec = crate::harness::spec(wall(nested), places(map));
+        let mut spec = json!({"spec": spec});
+        spec["spec"]["imports"]["targets"][0]["targetMap"]["red"] = Value::Null;
+        land.patch("Installation", "wall", spec).await;
+        land.until("Installation", "wall", |object| {
+            object["status"]["phase"] == "Succeeded"
+                && object["status"]["observedGeneration"] == object["metadata"]["generation"]
+        })
+        .await;
+        land.quiet().await;
+        let journal = land.recorder.take();
+        assert!(journal.contains(&removed.to_owned()), "{journal:?}");
+        assert_eq!(land.names("Target").await.len(), targets, "{removed}");
+    }
+}

@@ -213,6 +213,11 @@ impl<'a> Act<'a> {
         self.status.waiting_on.clear();
         self.context.write_status(&self.status).await?;
         if trouble.is_fatal() {
+            // What was asked for has been done, with this end. A force goes on by its note in the status.
+            let asked = annotation(&self.metadata, keys::OPERATION).and_then(Operation::parse);
+            if let Some(Operation::Reconcile | Operation::ForceReconcile) = asked {
+                self.drop_operation().await?;
+            }
             Ok(End::Stopped(Outcome::Done))
         } else {
             Err(Failure::Transient(trouble.message.clone()))
@@ -331,30 +336,23 @@ impl<'a> Act<'a> {
     async fn act(&mut self, world: &World, action: &Action) -> Result<(), Stop> {
         match action {
             Action::Hold => {
-                self.edit(|metadata| {
+                let hold = self.edit(|metadata| {
                     let finalizers = metadata.finalizers.get_or_insert_default();
                     if !finalizers.iter().any(|name| name == keys::FINALIZER) {
                         finalizers.push(keys::FINALIZER.to_owned());
                     }
-                })
-                .await
+                });
+                Ok(hold.await?)
             }
             Action::LetGo => {
-                self.edit(|metadata| {
+                let let_go = self.edit(|metadata| {
                     if let Some(finalizers) = &mut metadata.finalizers {
                         finalizers.retain(|name| name != keys::FINALIZER);
                     }
-                })
-                .await
+                });
+                Ok(let_go.await?)
             }
-            Action::DropOperation => {
-                self.edit(|metadata| {
-                    if let Some(annotations) = &mut metadata.annotations {
-                        annotations.remove(keys::OPERATION);
-                    }
-                })
-                .await
-            }
+            Action::DropOperation => Ok(self.drop_operation().await?),
             Action::BeginForce => {
                 self.status.force_begun = true;
                 Ok(())
@@ -403,7 +401,16 @@ impl<'a> Act<'a> {
         }
     }
 
-    async fn edit(&mut self, edit: impl Fn(&mut ObjectMeta) + Send + Sync) -> Result<(), Stop> {
+    async fn drop_operation(&mut self) -> Result<(), Failure> {
+        self.edit(|metadata| {
+            if let Some(annotations) = &mut metadata.annotations {
+                annotations.remove(keys::OPERATION);
+            }
+        })
+        .await
+    }
+
+    async fn edit(&mut self, edit: impl Fn(&mut ObjectMeta) + Send + Sync) -> Result<(), Failure> {
         if let Some(written) = self.context.edit_metadata(edit).await? {
             self.metadata = written.metadata;
         }

@@ -1,6 +1,8 @@
 //! The exports of an installation (I17): rendered from what nested objects export, checked, and written where
 //! siblings and the parent find them.
 
+use std::collections::BTreeSet;
+
 use landform_api::landscaper::execution::Execution;
 use landform_api::landscaper::installation::InstallationStatus;
 use landform_api::landscaper::report::ObjectName;
@@ -15,6 +17,7 @@ use serde_json::{Value, json};
 use super::act::Stop;
 use super::given::{Given, delete_given, write_given};
 use super::observe::World;
+use super::passed_on::keys_of;
 use super::update::{self, Ready, invalid};
 use super::{item_secrets, state, warnings};
 use crate::landscape::blueprints::Blueprints;
@@ -88,6 +91,7 @@ impl Export<'_> {
             delete_given(self.context, self.world, object).await?;
         }
         item_secrets::tidy(self.context, self.world, status).await?;
+        self.drop_former_targets(status).await?;
         status.config_generation = self.generation(&hashes);
         let time = write_time(self.context.now_ms());
         for condition in ["CreateExports", "ReconcileExecution", "ValidateExport"] {
@@ -101,6 +105,31 @@ impl Export<'_> {
                 &time,
             );
         }
+        Ok(())
+    }
+
+    /// Deletes targets that were kept for what nested installations had deployed there.
+    async fn drop_former_targets(&self, status: &mut InstallationStatus) -> Result<(), Stop> {
+        let own = names::installation_context(self.world.name());
+        let imported: BTreeSet<_> = keys_of(&status.imports)
+            // Nothing is passed on when nothing is nested.
+            .filter(|_| !status.installation_refs.is_empty())
+            .map(|key| names::data_name(Some(&own), &key))
+            .collect();
+        let is_former =
+            |object: &&ObjectName| object.kind == "Target" && !imported.contains(&object.name);
+        let former: Vec<_> = status
+            .context_objects
+            .iter()
+            .filter(is_former)
+            .cloned()
+            .collect();
+        for object in &former {
+            delete_given(self.context, self.world, object).await?;
+        }
+        status
+            .context_objects
+            .retain(|object| !former.contains(object));
         Ok(())
     }
 

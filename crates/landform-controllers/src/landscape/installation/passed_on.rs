@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landform_api::landscaper::installation::ImportStatus;
 use landform_api::landscaper::{keys, names};
 use landform_blueprint::{Blueprint, Guarded, SubinstallationTemplate, ValueKind};
 use serde_json::Value;
@@ -90,8 +91,18 @@ pub(super) fn passed_on<'a>(
     passed
 }
 
+/// The keys of all imports of an installation, as it has recorded them, in the context of what is nested in it.
+pub(super) fn keys_of(imports: &[ImportStatus]) -> impl Iterator<Item = String> + '_ {
+    imports.iter().flat_map(|import| {
+        let element = |element: &str| names::element_key(&import.name, element);
+        let map: Vec<_> = import.target_map.keys().map(|key| element(key)).collect();
+        let list = (0..import.target_list.len()).map(move |at| element(&at.to_string()));
+        [import.name.clone()].into_iter().chain(map).chain(list)
+    })
+}
+
 /// The targets that nested installations import by name.
-fn named_targets(nested: &[SubinstallationTemplate]) -> BTreeSet<&str> {
+pub(super) fn named_targets(nested: &[SubinstallationTemplate]) -> BTreeSet<&str> {
     let imports = nested.iter().flat_map(|found| &found.imports.targets);
     let named = imports.flat_map(|import| {
         let list = import.targets.iter().flatten();

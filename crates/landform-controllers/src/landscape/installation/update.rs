@@ -28,7 +28,7 @@ use time::OffsetDateTime;
 use super::act::{DELETION_FAILED, Stop};
 use super::given::{Given, delete_given, write_given};
 use super::observe::World;
-use super::passed_on::passed_on;
+use super::passed_on::{named_targets, passed_on};
 use super::{item_secrets, state, warnings};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
@@ -238,11 +238,18 @@ impl Update<'_> {
             };
             write_given(self.context, self.world, &given, &passed.labels()).await?;
         }
-        let gone = before
-            .iter()
-            .filter(|object| !status.context_objects.contains(object));
-        for object in gone {
-            delete_given(self.context, self.world, object).await?;
+        let named = named_targets(nested).into_iter();
+        let named: BTreeSet<_> = named.map(|key| names::data_name(Some(&own), key)).collect();
+        for object in before {
+            if status.context_objects.contains(&object) {
+                continue;
+            }
+            if object.kind == "Target" && !named.contains(&object.name) {
+                // What was deployed there is removed first: it goes when all below has come to its end.
+                status.context_objects.push(object);
+            } else {
+                delete_given(self.context, self.world, &object).await?;
+            }
         }
         Ok(())
     }
