@@ -5,7 +5,7 @@
 //! - [`budget`]: how large a value may be, and how much is said about one.
 //! - [`kind`]: how a kind of object is named (group, version, kind, resource).
 //! - [`field`]: what is wrong with one field of an object, and where.
-//! - [`files`]: names of files that nobody means.
+//! - [`files`]: names of files that are passed over.
 //! - [`jsonpath`]: the dialect of JSONPath that Kubernetes uses.
 //! - [`duration`]: lengths of time as people write them.
 //! - [`schedule`]: the times at which something is done again.

@@ -31,10 +31,13 @@ impl Plan {
     /// Whether anything would change.
     #[must_use]
     pub fn has_changes(&self) -> bool {
-        !self.changes.is_empty()
-            || !self.unknown.is_empty()
-            || !self.problems.is_empty()
-            || !self.settled
+        !self.changes.is_empty() || !self.unknown.is_empty() || !self.settled
+    }
+
+    /// Whether there is nothing at all to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.has_changes() && self.problems.is_empty()
     }
 
     /// How many changes of a kind there are.

@@ -120,7 +120,7 @@ fn reach(plan: &Plan) -> String {
 /// One line that sums a plan up.
 #[must_use]
 pub fn summary(plan: &Plan) -> String {
-    if !plan.has_changes() {
+    if plan.is_empty() {
         return "Plan: nothing changes.\n".to_owned();
     }
     let mut parts = vec![

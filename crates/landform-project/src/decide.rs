@@ -287,7 +287,7 @@ fn sure_at(observed: &Observed<'_>, id: &ObjectId) -> u64 {
 }
 
 /// Holds everything back when it is more than half of a large project, or when something would be taken down with it, and
-/// nobody has agreed. What has no state of its own may be needed until then. Returns whether.
+/// no agreement is there. What has no state of its own may be needed until then. Returns whether.
 fn hold_together(
     observed: &Observed<'_>,
     believed: &[(ObjectId, String)],

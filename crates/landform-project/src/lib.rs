@@ -3,7 +3,7 @@
 //! In reading order: `scan` walks a directory, `settings` reads its `landform.yaml` (`settings_schema` is that for editors, `applied` knows it as an object) and `settling` says which settings hold, `parse` reads one file,
 //! `reader` puts these together and remembers what hasn't changed; `object` and `resolve` say which objects
 //! the files want; `decide` with `renames` says what must be done, `preview` for those who only ask; `apply` does it to one object, on any Kubernetes API;
-//! `order` says what comes before what; `reconciler` with `act` puts a run together; `hidden` knows what no list has, `leaving` shows what goes with a project; `watch` wakes it when somebody saves a file.
+//! `order` says what comes before what; `reconciler` with `act` puts a run together; `hidden` knows what no list has, `leaving` shows what goes with a project, `keeping` holds back what should stay; `watch` wakes it when somebody saves a file.
 
 mod act;
 mod applied;
@@ -12,6 +12,7 @@ mod blueprint;
 pub mod decide;
 mod hidden;
 mod ignore;
+mod keeping;
 mod leaving;
 mod live;
 mod namespaces;

@@ -119,8 +119,8 @@ fn ours(served: &Served, object: Value) -> Option<(ObjectId, Live)> {
     Some((id, Live { object, ..live }))
 }
 
-/// Whether somebody has to do something before the object can go: what it stands for has a state. Of definitions that
-/// is told by the objects of their kind.
+/// Whether something must be taken down before the object can go: what it stands for has a state. Of definitions the
+/// objects of their kind say that.
 fn is_held(metadata: &Value) -> bool {
     const OF_API: [&str; 4] = [
         FINALIZER_CASCADE,

@@ -71,7 +71,7 @@ impl Projects {
         }
     }
 
-    /// Says what to do when files of blueprints have changed: somebody else knows which installations use them.
+    /// Says what to do when files of blueprints have changed: which installations use them isn't known here.
     pub fn when_blueprints_change(&self, tell: impl Fn(&Engine) + Send + Sync + 'static) {
         // A second one would never be called; there is one.
         let _ = self.shared.blueprints.set(Box::new(tell));

@@ -19,7 +19,6 @@ use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::project::{
     self, ANNOTATION_APPROVED_DELETIONS, FINALIZER, GROUP, Project, ProjectPhase, ProjectStatus,
 };
-use landform_api::protection::{BY_SETTINGS, PROTECT};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_engine::{
     Actor, Context, Failure, Order, Outcome, Reconciler, Related, Right, content_of_spec,
@@ -29,7 +28,6 @@ use serde_json::Value;
 use crate::act::{Acting, Report};
 use crate::applied;
 use crate::apply::{self, ApplyError, Served};
-use crate::blueprint::News;
 use crate::decide::{Decision, GoingAlong, Live, Observed, Stays, decide};
 use crate::leaving;
 use crate::live;
@@ -38,7 +36,6 @@ use crate::order::{defined, rank};
 use crate::projects::Shared;
 use crate::reader::{ReadProblem, Reading};
 use crate::resolve::{self, Resolved, resolve};
-use crate::settings::Settings;
 use crate::state::{Memory, State};
 use crate::status::{
     fail, kept_namespaces, last_error, settings_alone, tell_people, unsettled, unsettled_settings,
@@ -298,37 +295,6 @@ impl ProjectReconciler {
         .await
     }
 
-    /// Others use the project's blueprints: they are told when files of these have changed.
-    fn tell_of_blueprints(&self, context: &Context, state: &State, reading: &Reading) {
-        let grace_ms = reading.settings.grace_ms();
-        let news = {
-            let told = &mut state.memory.lock().blueprints;
-            told.take(&reading.blueprints, grace_ms, context.now_ms())
-        };
-        if news == News::Tell {
-            self.shared.blueprints_changed();
-        }
-    }
-
-    /// Protects the project itself, if its settings say so (R15b).
-    async fn protect_itself(&self, context: &Context, settings: &Settings) -> Result<(), Failure> {
-        let said = context.object().annotations().get(PROTECT);
-        let said = said.map(String::as_str);
-        let wanted = settings.protects_project(&context.object().name_any());
-        if wanted == said.is_some() || (!wanted && said != Some(BY_SETTINGS)) {
-            return Ok(());
-        }
-        let edit = |metadata: &mut ObjectMeta| {
-            let annotations = metadata.annotations.get_or_insert_default();
-            if wanted {
-                annotations.insert(PROTECT.to_owned(), BY_SETTINGS.to_owned());
-            } else {
-                annotations.remove(PROTECT);
-            }
-        };
-        context.edit_metadata(edit).await.map(drop)
-    }
-
     /// What is there of the project.
     async fn observe(
         &self,
@@ -399,50 +365,6 @@ impl ProjectReconciler {
         let along = leaving::going_along(&client, kinds, going, None).await;
         let along = along.map_err(failure)?;
         Ok(self.decide(context, state, reading, resolved, live, &along))
-    }
-
-    /// What is there, with what is about to go read anew: others may have given it a finalizer, or protection. None when
-    /// nothing is about to go.
-    async fn look_at_leaving(
-        &self,
-        context: &Context,
-        state: &State,
-        live: &BTreeMap<ObjectId, Live>,
-        decision: &Decision,
-    ) -> Result<Option<BTreeMap<ObjectId, Live>>, Failure> {
-        let going = decision.deletions.iter().chain(&decision.deletions_later);
-        let protected = decision.stays.iter();
-        let protected = protected.filter(|(_, stays)| **stays == Stays::Protected);
-        let going = going.map(|(id, _)| id).chain(protected.map(|(id, _)| id));
-        let going: Vec<_> = going.chain(&decision.unknown_company).collect();
-        if going.is_empty() {
-            return Ok(None);
-        }
-        let (client, kinds) = (context.client(), state.memory.lock().kinds.clone());
-        let mut fresh = live.clone();
-        for id in going {
-            let served = kinds.get(&(id.group.clone(), id.kind.clone()));
-            let (Some(served), Some(known)) = (served, fresh.get_mut(id)) else {
-                continue;
-            };
-            let read = context
-                .or_cancelled(apply::read(&client, served, id))
-                .await?;
-            if let Some(read) = read.map_err(failure)?
-                && read["metadata"]["uid"] == known.uid.as_str()
-            {
-                let read = Live::of(&read, &known.file);
-                (known.held, known.protected) = (read.held, read.protected);
-            }
-        }
-        let mut memory = state.memory.lock();
-        for (id, known) in &mut memory.live {
-            if let Some(read) = fresh.get(id) {
-                (known.held, known.protected) = (read.held, read.protected);
-            }
-        }
-        drop(memory);
-        Ok(Some(fresh))
     }
 
     fn decide(

@@ -40,7 +40,7 @@ const BLUEPRINT_BYTES: usize = 2 << 20;
   landform plan examples/shop        the same for another directory
   landform plan -f api.yaml          what applying a file would change
 
-Exits with 0 when nothing would change, and with 2 when something would.")]
+Exits with 0 when nothing would change, and with 2 when something would, or when there are problems.")]
 pub(crate) struct PlanArgs {
     /// A project's directory [default: this one].
     #[arg(value_name = "DIR", conflicts_with = "files")]
@@ -83,7 +83,7 @@ pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
             render::plan(&one_lined(&plan)?, colours)
         };
         say(&text)?;
-        Ok(if plan.has_changes() || problems > 0 {
+        Ok(if !plan.is_empty() || problems > 0 {
             exit::changes()
         } else {
             exit::OK

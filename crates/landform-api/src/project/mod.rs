@@ -86,7 +86,7 @@ pub struct ProjectSpec {
     #[schemars(regex(pattern = crate::duration::PATTERN))]
     pub grace: Option<String>,
     /// What happens after that time to an object that has something below it, which would go with it: one that a
-    /// finalizer holds, such as an installation. `Approve` when nobody says otherwise.
+    /// finalizer holds, such as an installation. `Approve` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletions: Option<Deletions>,
     /// Objects of the project that aren't deleted before they are taken out of this list: kinds (`Installation`), names

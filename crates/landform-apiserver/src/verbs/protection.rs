@@ -24,7 +24,7 @@ use crate::registry::Resource;
 use crate::server::ApiServer;
 use crate::uids::stored;
 
-/// So many owners above an object are followed.
+/// Owners above an object are followed up to this number.
 const ABOVE_MOST: usize = 1_000;
 
 /// What is protected at the moment of a delete.

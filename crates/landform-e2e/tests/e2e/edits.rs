@@ -580,7 +580,7 @@ fn r15b_what_is_away_for_a_moment_or_protected_is_not_taken_down() {
 
 #[test]
 fn up_asks_with_the_plan_and_agrees_to_deletions_when_told_to() {
-    let mut site = Site::new();
+    let site = Site::new();
     site.up.interrupt();
     let Site { project, up, .. } = site;
     assert!(up.finish().status.success());

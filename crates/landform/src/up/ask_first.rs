@@ -35,7 +35,7 @@ pub(super) async fn is_meant(home: &Home) -> Result<bool, AnyError> {
         Colours::None
     };
     say(&render::plan(&one_lined(&planned)?, colours))?;
-    if !planned.has_changes() {
+    if planned.is_empty() {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {

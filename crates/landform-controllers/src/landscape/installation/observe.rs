@@ -98,7 +98,7 @@ impl World {
         let operation = annotation(metadata, keys::OPERATION).and_then(Operation::parse);
         let recorded = &status.blueprint_digest;
         let own_blueprint = blueprint_digest.as_ref().is_some_and(|now| {
-            // Before sums were recorded, whoever saved a file asked for this.
+            // Before sums were recorded, a project asked for this when a file was saved.
             let asked =
                 operation == Some(Operation::Reconcile) && status.observed_generation.is_some();
             now != recorded && (!recorded.is_empty() || asked)
