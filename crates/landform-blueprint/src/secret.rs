@@ -97,7 +97,6 @@ impl Guarded {
 #[must_use]
 pub fn mask(value: &Value, twin: &Value) -> Value {
     match (value, twin) {
-        _ if value == twin => value.clone(),
         (Value::Object(fields), Value::Object(twins))
             if fields.len() == twins.len()
                 && fields.keys().all(|name| twins.contains_key(name)) =>
@@ -110,6 +109,7 @@ pub fn mask(value: &Value, twin: &Value) -> Value {
             let both = items.iter().zip(twins);
             Value::Array(both.map(|(value, twin)| mask(value, twin)).collect())
         }
+        _ if value == twin => value.clone(),
         _ => Value::from(MASK),
     }
 }
@@ -143,9 +143,8 @@ pub fn mask_known(value: &Value, secrets: &[String]) -> Value {
 pub fn secrets_of(value: &Value, shown: &Value, found: &mut Vec<String>) {
     let nothing = Value::Null;
     match value {
-        _ if value == shown => {}
-        Value::String(text) if !text.is_empty() => found.push(text.clone()),
-        Value::Number(number) => found.push(number.to_string()),
+        Value::String(text) if value != shown && !text.is_empty() => found.push(text.clone()),
+        Value::Number(number) if value != shown => found.push(number.to_string()),
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
                 secrets_of(item, shown.get(at).unwrap_or(&nothing), found);
@@ -156,7 +155,7 @@ pub fn secrets_of(value: &Value, shown: &Value, found: &mut Vec<String>) {
                 secrets_of(value, shown.get(name).unwrap_or(&nothing), found);
             }
         }
-        Value::String(_) | Value::Null | Value::Bool(_) => {}
+        Value::String(_) | Value::Number(_) | Value::Null | Value::Bool(_) => {}
     }
 }
 
@@ -164,7 +163,6 @@ pub fn secrets_of(value: &Value, shown: &Value, found: &mut Vec<String>) {
 #[must_use]
 pub fn stand_in(value: &Value, shown: &Value) -> Value {
     match (value, shown) {
-        _ if value == shown => value.clone(),
         (Value::Object(fields), Value::Object(seen)) => {
             let fields = fields.iter();
             let twins = fields.map(|(name, value)| {
@@ -177,6 +175,7 @@ pub fn stand_in(value: &Value, shown: &Value) -> Value {
             let both = items.iter().zip(seen);
             Value::Array(both.map(|(value, seen)| stand_in(value, seen)).collect())
         }
+        _ if value == shown => value.clone(),
         _ => other(value),
     }
 }

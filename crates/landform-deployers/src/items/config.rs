@@ -81,5 +81,6 @@ fn missing(namespace: &str, name: &str, key: &str) -> DeployError {
         "the item's configuration is under the key {key:?} of the Secret {namespace}/{name}, which doesn't exist: reconcile the \
          installation, which writes it again"
     );
-    DeployError::transient("ReadConfiguration", "SecretMissing", message)
+    // It is written before the item is: nothing brings it back by itself.
+    DeployError::configuration("SecretMissing", message)
 }

@@ -172,7 +172,7 @@ impl Export<'_> {
             ..
         } = update::prepare(self.context, self.blueprints, self.world).await?;
         let mut values = self.values().await?;
-        add_imports(&mut values, &blueprint, &inputs.imports());
+        add_imports(&mut values, &blueprint, inputs.imports());
         let (exports, found) = blueprint
             .guarded_exports(&mut inputs, &values)
             .map_err(|error| invalid("CreateExports", "ExportExecutionFailed", &error))?;
@@ -301,16 +301,22 @@ fn by_name((value, shown): &(Value, Value)) -> Guarded {
 }
 
 /// What is imported is in the context of the installation too, beside what nested installations export there.
-fn add_imports(values: &mut GuardedExportValues, blueprint: &Blueprint, imports: &Guarded) {
-    for (key, value) in &imports.values {
-        let all = match blueprint.import(key).map(|import| &import.kind) {
+fn add_imports(values: &mut GuardedExportValues, blueprint: &Blueprint, imports: Guarded) {
+    let Guarded {
+        values: imports,
+        mut shown,
+    } = imports;
+    for (key, value) in imports {
+        let all = match blueprint.import(&key).map(|import| &import.kind) {
             Some(ValueKind::Target { .. }) => &mut values.targets,
             Some(ValueKind::TargetList { .. } | ValueKind::TargetMap { .. }) => continue,
             Some(ValueKind::Data { .. }) | None => &mut values.data_objects,
         };
-        if !all.values.contains_key(key) {
-            let shown = imports.shown(key).unwrap_or(value);
-            all.insert(key.clone(), value.clone(), shown.clone());
+        if !all.values.contains_key(&key) {
+            if let Some(shown) = shown.remove(&key) {
+                all.shown.insert(key.clone(), shown);
+            }
+            all.values.insert(key, value);
         }
     }
 }

@@ -154,8 +154,14 @@ impl Update<'_> {
         warnings.extend(of_items);
 
         // From here on things are written; each is found again if the rest fails.
-        self.write_context(&blueprint, &inputs.imports(), &nested, status)
+        let imports = if nested.is_empty() {
+            Guarded::default()
+        } else {
+            inputs.imports()
+        };
+        self.write_context(&blueprint, &imports, &nested, status)
             .await?;
+        drop(imports);
         let items = item_secrets::keep(self, items, status).await?;
         let secret_exports = blueprint
             .definition

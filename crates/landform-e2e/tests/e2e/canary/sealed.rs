@@ -35,6 +35,7 @@ fn command(name: &str, out: &Path, environment: &str, exports: &str) -> String {
     format!(
         r#"- name: {name}
   type: landform.dev/command
+  updateOnChangeOnly: true
   config:
     command: [sh, -c]
     args: ['echo "$OPERATION $GIVEN" >> {0}; {exports}']
@@ -386,7 +387,7 @@ fn a_changed_secret_of_a_target_is_deployed_to_the_items_that_use_it() {
     let config = |password: &str| json!({"stringData": {"config": json!({"password": password}).to_string()}});
     let access = json!({"spec": {"type": "x", "secretRef": {"name": "access", "key": "config"}}});
     let item = |name: &str, target: Value| {
-        let script = "sed 's/.*password\":\"//; s/\".*//' \"$TARGET_PATH\" >> $0";
+        let script = "sed 's/.*password\":\"//; s/\".*//' \"$TARGET_PATH\" >> $0; echo >> $0";
         let file = out.join(name);
         let spec = json!({"spec": {"type": "landform.dev/command", "target": target, "config": {
             "command": ["sh", "-c", script], "args": [file],
