@@ -60,9 +60,9 @@ impl Home {
         let landform = landform().display();
         let question = question.join(" ");
         let script = format!(
-            "cd {directory} && until {landform} {question} | grep -q '{text}'; do read -r -t 0.2 _ <> <(:); done"
+            "cd {directory} && until {landform} {question} | grep -q '{text}'; do sleep 0.2; done"
         );
-        let done = run(Command::new("bash")
+        let done = run(Command::new("sh")
             .args(["-c", &script])
             .current_dir(self.path())
             .env("HOME", self.path())

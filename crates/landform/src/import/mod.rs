@@ -1,8 +1,9 @@
 //! `landform import`: files of other tools become a project.
 //!
 //! In reading order: `source` reads a file with places, `variables` and `line` put in variables and take command lines apart, `service` says what a service is,
-//! `read` and `shared` read a Compose file, `write` makes the project's files of it, `report` says what is left to do.
+//! `read`, `fields` and `shared` read a Compose file, `write` makes the project's files of it, `report` says what is left to do.
 
+mod fields;
 mod line;
 mod read;
 mod report;

@@ -241,7 +241,7 @@ fn a_stack_becomes_a_project() {
             ],
         ),
         ("web-app/configs/settings.ini", &["a = 1"]),
-        ("secrets.yaml", &["content: '\"0815\"'"]),
+        ("secrets.yaml", &[r#"content: "\"0815\"""#]),
         (
             "admin.yaml.gotmpl",
             &["if or false (index .Values.profiles \"debug\")"],
