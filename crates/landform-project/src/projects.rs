@@ -20,12 +20,15 @@ pub struct Projects {
     shared: Arc<Shared>,
 }
 
+/// What is done with the engine when something has changed.
+type TellEngine = Box<dyn Fn(&Engine) + Send + Sync>;
+
 pub(crate) struct Shared {
     /// Projects may be in this directory, or below it.
     root: Option<PathBuf>,
     engine: OnceLock<Engine>,
     /// Is called when files of blueprints have changed.
-    blueprints: OnceLock<Box<dyn Fn(&Engine) + Send + Sync>>,
+    blueprints: OnceLock<TellEngine>,
     pub(crate) states: Mutex<BTreeMap<String, Arc<State>>>,
     pub(crate) kinds: Kinds,
     followed: Mutex<BTreeSet<GroupKind>>,

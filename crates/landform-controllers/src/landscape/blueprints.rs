@@ -135,7 +135,7 @@ impl Blueprints {
             )));
         }
         if let View::Instead(root, files) = &*self.view.lock()
-            && below.starts_with(root)
+            && Path::new(&plain(below)).starts_with(root)
         {
             let found = files.get(&plain(below)).cloned();
             return found.ok_or_else(|| {
