@@ -280,11 +280,10 @@ fn guard_items(
     check.lists(&listed(&real), others.as_deref(), &["config"])?;
     let mut twins = twin.map(Vec::into_iter);
     let items = real.into_iter().map(|item| {
-        let other = match &mut twins {
-            // Of a rendering that failed nothing is known.
-            None => None,
-            Some(twins) => Some(twins.next().and_then(|twin| twin.config)),
-        };
+        // Of a rendering that failed nothing is known.
+        let other = twins
+            .as_mut()
+            .map(|twins| twins.next().and_then(|twin| twin.config));
         let shown = item.config.as_ref().and_then(|config| {
             let shown = match other {
                 Some(Some(other)) => mask(config, &other),
