@@ -326,22 +326,21 @@ impl Check {
         let mut problems = Vec::new();
         for (at, object) in real.iter().enumerate() {
             let fields = object.as_object().into_iter().flatten();
-            let mut name = None;
             let all = fields.clone().count();
             let twin = twin.map(|twin| &twin[at]);
             if twin.is_some_and(|twin| twin.as_object().is_none_or(|twin| twin.len() != all)) {
                 problems.push(self.problem(at, None, "the set of its fields"));
                 continue;
             }
+            let shown = |field: &str, value: &Value| match twin {
+                Some(twin) => mask(value, &twin[field]),
+                None => mask_known(value, &self.secrets),
+            };
+            let name = &object["name"];
+            let name = name.as_str().filter(|_| shown("name", name) == *name);
             for (field, value) in fields {
-                let seen = match twin {
-                    Some(twin) => mask(value, &twin[field]),
-                    None => mask_known(value, &self.secrets),
-                };
+                let seen = shown(field, value);
                 if seen == *value {
-                    if field == "name" {
-                        name = value.as_str();
-                    }
                     continue;
                 }
                 if !free.contains(&field.as_str()) {

@@ -15,7 +15,7 @@ use crate::deployer::{DeployError, require};
 /// The item's spec with all of its configuration, if that is in a Secret.
 ///
 /// The Secret that Landform wrote together with the item is of the same writer. For any other one the item's actor needs the
-/// right to read it, and nobody may have written it who didn't write the item: its content acts with the item's rights (C6).
+/// right to read it, and only writers of the item may have written it: its content acts with the item's rights (C6).
 pub(super) async fn resolve(
     context: &Context,
     item: &Item,

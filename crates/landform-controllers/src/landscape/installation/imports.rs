@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::GroupVersionKind;
 use landform_api::landscaper::installation::{
-    DataImport, ImportStatus, InstallationImports, InstallationSpec, InstallationStatus,
-    KeyReference, ObjectReference, TargetImport, TargetStatus,
+    ImportStatus, InstallationSpec, InstallationStatus, KeyReference, ObjectReference, TargetStatus,
 };
 use landform_api::landscaper::report::ObjectName;
 use landform_api::landscaper::{self, InstallationPhase, names};
-use landform_blueprint::MASK;
 use landform_decide::installation::{Import, Present};
 use landform_engine::{Actor, Context, Failure, Ref};
 use serde_json::{Map, Value};
 
+use super::imported::Content;
+use super::places::{Place, places};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
 use crate::landscape::facts::{self, Facts, Given, GivenKind, parent_of};
@@ -52,110 +51,6 @@ fn named_context(context: Option<&str>) -> Option<&str> {
     context.filter(|name| !name.is_empty() && *name != names::DEFAULT_CONTEXT)
 }
 
-/// Where one import comes from.
-enum Place {
-    Data {
-        key: String,
-        object: String,
-    },
-    Secret(KeyReference),
-    ConfigMap(KeyReference),
-    Target {
-        key: String,
-        object: String,
-    },
-    /// The targets' names, as written and in the API; none when nobody imports such a list.
-    Targets(Option<Vec<(String, String)>>),
-    /// The targets' names by their keys, as written and in the API; none when the parent has imported no such map.
-    TargetMap(Option<BTreeMap<String, (String, String)>>),
-    /// The import says nothing.
-    Nowhere,
-}
-
-impl Place {
-    fn objects(&self) -> Vec<(GroupVersionKind, String)> {
-        let core = |kind: &str| GroupVersionKind::new("", "v1", kind);
-        match self {
-            Self::Data { object, .. } => vec![(GivenKind::Data.kind(), object.clone())],
-            Self::Secret(reference) => vec![(core("Secret"), reference.name.clone())],
-            Self::ConfigMap(reference) => vec![(core("ConfigMap"), reference.name.clone())],
-            Self::Target { object, .. } => vec![(GivenKind::Target.kind(), object.clone())],
-            Self::Targets(targets) => targets
-                .iter()
-                .flatten()
-                .map(|(_, object)| (GivenKind::Target.kind(), object.clone()))
-                .collect(),
-            Self::TargetMap(targets) => targets
-                .iter()
-                .flatten()
-                .map(|(_, (_, object))| (GivenKind::Target.kind(), object.clone()))
-                .collect(),
-            Self::Nowhere => Vec::new(),
-        }
-    }
-}
-
-/// All imports of a spec with where they come from.
-fn places(
-    imports: &InstallationImports,
-    namespace: &str,
-    parent: Option<&str>,
-    index: &Index,
-) -> Vec<(String, Place)> {
-    let scope = parent.map(names::installation_context);
-    let object = |key: &str| names::data_name(scope.as_deref(), key);
-    let data = imports.data.iter().map(|import: &DataImport| {
-        let place = match (&import.secret_ref, &import.config_map_ref) {
-            (Some(secret), _) => Place::Secret(secret.clone()),
-            (None, Some(map)) => Place::ConfigMap(map.clone()),
-            (None, None) if import.data_ref.is_empty() => Place::Nowhere,
-            (None, None) => Place::Data {
-                key: import.data_ref.clone(),
-                object: object(&import.data_ref),
-            },
-        };
-        (import.name.clone(), place)
-    });
-    let targets = imports.targets.iter().map(|import: &TargetImport| {
-        let place = if let Some(targets) = &import.targets {
-            let named = targets.iter().map(|key| (key.clone(), object(key)));
-            Place::Targets(Some(named.collect()))
-        } else if !import.target_list_ref.is_empty() {
-            let list = parent
-                .and_then(|parent| index.target_list(namespace, parent, &import.target_list_ref));
-            Place::Targets(list.map(|names| {
-                let names = names.into_iter();
-                names.map(|name| (name.clone(), name)).collect()
-            }))
-        } else if let Some(targets) = &import.target_map {
-            let named = targets.iter();
-            let named = named.map(|(id, key)| (id.clone(), (key.clone(), object(key))));
-            Place::TargetMap(Some(named.collect()))
-        } else if !import.target_map_ref.is_empty() {
-            let map = &import.target_map_ref;
-            let keys = parent.and_then(|parent| index.target_map(namespace, parent, map));
-            Place::TargetMap(keys.map(|keys| {
-                // The parent writes each of them where what is nested in it finds it.
-                let elements = keys.into_iter().map(|id| {
-                    let key = names::element_key(map, &id);
-                    let object = object(&key);
-                    (id, (key, object))
-                });
-                elements.collect()
-            }))
-        } else if import.target.is_empty() {
-            Place::Nowhere
-        } else {
-            Place::Target {
-                key: import.target.clone(),
-                object: object(&import.target),
-            }
-        };
-        (import.name.clone(), place)
-    });
-    data.chain(targets).collect()
-}
-
 /// One import as it is now.
 pub(super) struct Resolved {
     /// For the decision; a list has one for each of its targets.
@@ -164,44 +59,6 @@ pub(super) struct Resolved {
     pub(super) status: ImportStatus,
     /// For templates, if all of it is there.
     pub(super) content: Option<Content>,
-}
-
-/// What an import gives. Only an update needs a copy of it.
-pub(super) enum Content {
-    /// The data of a DataObject, which stays where it is.
-    Data(Arc<DynamicObject>),
-    Made(Value),
-    /// All of it is secret.
-    Secret(Value),
-    /// Parts of it are secret; the second one shows the rest.
-    Guarded(Value, Value),
-}
-
-impl Content {
-    pub(super) fn value(&self) -> &Value {
-        match self {
-            Self::Data(object) => &object.data["data"],
-            Self::Made(value) | Self::Secret(value) | Self::Guarded(value, _) => value,
-        }
-    }
-
-    /// Targets, and what may be shown of them.
-    fn of_target((value, shown): (Value, Value)) -> Self {
-        if value == shown {
-            Self::Made(value)
-        } else {
-            Self::Guarded(value, shown)
-        }
-    }
-
-    /// What may be shown of it, if that isn't all.
-    pub(super) fn shown(&self) -> Option<Value> {
-        match self {
-            Self::Data(_) | Self::Made(_) => None,
-            Self::Secret(_) => Some(Value::from(MASK)),
-            Self::Guarded(_, shown) => Some(shown.clone()),
-        }
-    }
 }
 
 /// Whom an installation is, for the question what it may import.
@@ -219,37 +76,6 @@ pub(super) struct Importer<'a> {
     pub(super) fresh: BTreeMap<Given, Option<Arc<DynamicObject>>>,
     /// What objects keep in Secrets.
     pub(super) whole: BTreeMap<Given, Whole>,
-}
-
-/// Reads what imported objects keep in Secrets.
-pub(super) async fn whole(
-    context: &Context,
-    objects: &Objects,
-    fresh: &BTreeMap<Given, Option<Arc<DynamicObject>>>,
-) -> Result<BTreeMap<Given, Whole>, Failure> {
-    let mut all: BTreeMap<Given, Arc<DynamicObject>> = BTreeMap::new();
-    for found in context.refs() {
-        let reference = &found.reference;
-        let given = facts::given_of(&ObjectName {
-            kind: reference.kind.kind.clone(),
-            name: reference.name.clone(),
-            ..ObjectName::default()
-        });
-        if let Some((given, object)) = given.zip(found.object.clone()) {
-            all.insert(given, object);
-        }
-    }
-    let fresh = fresh.iter();
-    all.extend(fresh.filter_map(|(given, found)| Some((given.clone(), found.clone()?))));
-    let mut whole = BTreeMap::new();
-    for (given, object) in all {
-        let kind = given.kind.word();
-        if kept::reference_of(kind, &object).is_some() {
-            let found = kept::whole(context, objects, kind, &object).await?;
-            whole.insert(given, found);
-        }
-    }
-    Ok(whole)
 }
 
 /// Reads what siblings export of an installation's imports.

@@ -13,6 +13,7 @@ use landform_engine::{Context, Failure};
 
 use super::act::DELETION_FAILED;
 use super::automatic;
+use super::imported;
 use super::imports::{self, Resolved};
 use super::moment;
 use crate::landscape::blueprints::{Blueprints, Sums};
@@ -67,7 +68,7 @@ impl World {
             parent: parent.as_deref(),
             recorded: status,
             denied: imports::denied(context).await?,
-            whole: imports::whole(context, &objects, &fresh).await?,
+            whole: imported::whole(context, &objects, &fresh).await?,
             fresh,
         };
         let lacks_rights = !importer.denied.is_empty();
