@@ -3,22 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use xtask::{dist, process};
+use xtask::{Outcome, dist, process};
 
 /// The binary under test; built when nothing names one.
-fn landform() -> PathBuf {
+fn landform() -> Outcome<PathBuf> {
     if let Some(binary) = std::env::var_os("LANDFORM_TEST_BINARY") {
-        return binary.into();
+        return Ok(binary.into());
     }
-    process::run(process::cargo().args(["build", "--workspace", "--bin", "landform"])).unwrap();
-    process::binary("landform")
+    process::run(process::cargo().args(["build", "--workspace", "--bin", "landform"]))?;
+    Ok(process::binary("landform"))
 }
 
 #[test]
 fn the_archive_is_unpacked_and_runs() {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dist");
     let _ = std::fs::remove_dir_all(&work);
-    let archive = dist::pack(&landform(), &work).unwrap();
+    let archive = dist::pack(&landform().unwrap(), &work).unwrap();
     let name = archive.file_name().unwrap().to_string_lossy().into_owned();
     assert!(
         name.starts_with("landform-") && name.ends_with(".tar.gz"),

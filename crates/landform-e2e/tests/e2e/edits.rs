@@ -182,7 +182,7 @@ fn rows() -> Vec<Row> {
                     "blueprints/outer/deploy.yaml",
                     ".imports.tail",
                     "\"tail\"",
-                )
+                );
             },
             End::Ready,
             ("b blue tail two", 1),
@@ -218,7 +218,7 @@ fn rows() -> Vec<Row> {
                         root,
                         "blueprints/outer/deploy.yaml",
                         &format!("{DEPLOY}{{{{ if\n"),
-                    )
+                    );
                 },
                 End::Says(&[
                     "Installation/outer",
@@ -304,7 +304,7 @@ fn rows() -> Vec<Row> {
         row(
             "a file is renamed",
             |root| {
-                fs::rename(root.join("stack.yaml.gotmpl"), root.join("all.yaml.gotmpl")).unwrap()
+                fs::rename(root.join("stack.yaml.gotmpl"), root.join("all.yaml.gotmpl")).unwrap();
             },
             End::Quiet,
             ("a blue tail two", 0),

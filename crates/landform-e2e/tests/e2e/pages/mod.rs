@@ -288,7 +288,7 @@ fn every_block_of_every_page_is_run_or_has_a_reason() {
                     match known.next() {
                         Some((_, used)) => *used = true,
                         None => {
-                            wrong.push(format!("{page}:{line}: is only shown, without a reason"))
+                            wrong.push(format!("{page}:{line}: is only shown, without a reason"));
                         }
                     }
                 }
