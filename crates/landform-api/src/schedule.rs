@@ -6,6 +6,9 @@ use time::{Date, OffsetDateTime};
 
 use crate::duration;
 
+/// What is done again in shorter intervals keeps others from their turn.
+pub const SHORTEST: Duration = Duration::from_secs(1);
+
 /// The times at which something is done again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Schedule {
@@ -28,10 +31,10 @@ impl Schedule {
     /// Equal intervals.
     ///
     /// # Errors
-    /// When they have no length.
+    /// When they are shorter than [`SHORTEST`].
     pub fn in_intervals(interval: Duration) -> Result<Self, String> {
-        if interval.is_zero() {
-            return Err("must be more than nothing".into());
+        if interval < SHORTEST {
+            return Err("must be at least 1s".into());
         }
         Ok(Self::Every(interval))
     }
@@ -267,6 +270,7 @@ mod tests {
             "@sometimes",
             "@every 5",
             "@every 0s",
+            "@every 999ms",
             "TZ=Asia/Tokyo 0 3 * * *",
         ] {
             assert!(Schedule::cron(cron).is_err(), "{cron}");
@@ -275,7 +279,7 @@ mod tests {
 
     #[test]
     fn an_interval_that_is_none_is_refused() {
-        for interval in ["", "abc", "-5s", "5", "0s"] {
+        for interval in ["", "abc", "-5s", "5", "0s", "1ns", "999ms"] {
             assert!(Schedule::every(interval).is_err(), "{interval}");
         }
         let hour = Schedule::Every(Duration::from_secs(3600));

@@ -92,7 +92,7 @@ pub(crate) fn run(
     };
     let mut environment = blueprint.environment.clone();
     environment.now = input.now;
-    let environment = input.component.functions(environment);
+    let environment = input.component.functions(environment).sharing_steps();
     let mut added = BTreeMap::new();
     for executor in section.executors(blueprint) {
         let key = format!("{}/{}", section.name(), executor.name);

@@ -49,7 +49,7 @@ pub fn map_data(
         values,
         state: None,
     };
-    let environment = Environment::default();
+    let environment = Environment::default().sharing_steps();
     let mut mapped = BTreeMap::new();
     let mut problems = Vec::new();
     for (name, value) in mappings {

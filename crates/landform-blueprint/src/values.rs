@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::definition::{ExportDefinition, ImportDefinition, ValueKind};
 use crate::problem::{ExportProblem, ImportProblem, Side, ValueProblem};
 use crate::reader::kind;
-use crate::schema::{Schemas, validate};
+use crate::schema::{Checker, Schemas};
 
 /// The imports that count, with their defaults; or everything that is wrong with them.
 pub(crate) fn complete_imports(
@@ -17,7 +17,8 @@ pub(crate) fn complete_imports(
 ) -> Result<BTreeMap<String, Value>, Vec<ImportProblem>> {
     let mut complete = BTreeMap::new();
     let mut problems = Vec::new();
-    complete_level(definitions, schemas, given, &mut complete, &mut problems);
+    let checker = Checker::new(schemas);
+    complete_level(definitions, &checker, given, &mut complete, &mut problems);
     if problems.is_empty() {
         Ok(complete)
     } else {
@@ -27,7 +28,7 @@ pub(crate) fn complete_imports(
 
 fn complete_level(
     definitions: &[ImportDefinition],
-    schemas: &Schemas,
+    checker: &Checker<'_>,
     given: &BTreeMap<String, Value>,
     complete: &mut BTreeMap<String, Value>,
     problems: &mut Vec<ImportProblem>,
@@ -49,13 +50,13 @@ fn complete_level(
             Side::Import,
             &definition.name,
             &definition.kind,
-            schemas,
+            checker,
             value,
             problems,
         );
         complete.insert(definition.name.clone(), value.clone());
         // Conditional imports count only below an import that is there.
-        complete_level(&definition.imports, schemas, given, complete, problems);
+        complete_level(&definition.imports, checker, given, complete, problems);
     }
 }
 
@@ -119,6 +120,7 @@ pub(crate) fn check_exports(
     schemas: &Schemas,
     values: &BTreeMap<String, Value>,
 ) -> Vec<ExportProblem> {
+    let checker = Checker::new(schemas);
     let mut problems = Vec::new();
     let problem = |name: &str, message: &str| ValueProblem {
         side: Side::Export,
@@ -132,7 +134,7 @@ pub(crate) fn check_exports(
                 Side::Export,
                 &definition.name,
                 &definition.kind,
-                schemas,
+                &checker,
                 value,
                 &mut problems,
             ),
@@ -160,7 +162,7 @@ fn check_value(
     side: Side,
     name: &str,
     expected: &ValueKind,
-    schemas: &Schemas,
+    checker: &Checker<'_>,
     value: &Value,
     problems: &mut Vec<ValueProblem>,
 ) {
@@ -174,7 +176,7 @@ fn check_value(
     };
     match expected {
         ValueKind::Data { schema } => {
-            for finding in validate(schemas, schema, value) {
+            for finding in checker.validate(schema, value) {
                 push(&finding.path, finding.message);
             }
         }

@@ -96,7 +96,9 @@ impl Document {
         let state = bindings.state.as_ref();
         let mut machine = Machine::new(self, &bindings.values, state, environment)
             .map_err(|fault| vec![shown(&fault)])?;
-        let value = match machine.value(machine.root) {
+        let result = machine.value(machine.root);
+        environment.set_spent(machine.meter.steps());
+        let value = match result {
             Ok(value) => value,
             Err(fault) => {
                 let faults = machine.faults(fault);

@@ -66,7 +66,7 @@ impl<'d> Machine<'d> {
         state: Option<&Json>,
         environment: &'d Environment,
     ) -> Outcome<'d, Self> {
-        let meter = Meter::new(environment.limits);
+        let meter = Meter::new(environment);
         let root = &document.root;
         let about_root = |complaint| of_node(root, complaint);
         let stub = match state {

@@ -2,9 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use landform_template::Limits;
-use regex::{Regex, RegexBuilder};
+use landform_pattern::{Pattern, Price};
+use landform_template::{Environment, Limits};
 
 use crate::error::Complaint;
 use crate::value::{DEEPEST_VALUE, Entries, Frame, List, Map, Scope, Value};
@@ -13,10 +14,6 @@ pub(crate) type Answer<T> = Result<T, Complaint>;
 
 /// Texts of this length cost a step, when a function reads them.
 const BYTES_OF_A_STEP: usize = 256;
-/// What compiling a pattern costs.
-const STEPS_OF_A_PATTERN: usize = 2_000;
-/// The memory that a compiled pattern may take.
-const PATTERN_BYTES: usize = 1 << 20;
 
 /// A level here takes a third of the stack that one of a Go template takes, and references between
 /// nodes take two levels each.
@@ -27,21 +24,27 @@ pub(crate) struct Meter {
     steps: Cell<u64>,
     memory_bytes: Cell<usize>,
     depth: Cell<usize>,
-    patterns: RefCell<BTreeMap<String, Regex>>,
+    patterns: RefCell<BTreeMap<String, Rc<Pattern>>>,
 }
 
 impl Meter {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(environment: &Environment) -> Self {
+        let limits = environment.limits;
         Meter {
             limits: Limits {
                 max_depth: limits.max_depth * LEVELS_OF_A_LEVEL,
                 ..limits
             },
-            steps: Cell::new(0),
+            steps: Cell::new(environment.spent()),
             memory_bytes: Cell::new(0),
             depth: Cell::new(0),
             patterns: RefCell::default(),
         }
+    }
+
+    /// The steps taken so far, those of earlier evaluations in the same environment included.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps.get()
     }
 
     pub(crate) fn work(&self, steps: usize) -> Answer<()> {
@@ -50,7 +53,8 @@ impl Meter {
         if steps > self.limits.max_steps {
             let most = self.limits.max_steps;
             return Err(Complaint::limit(format!(
-                "the evaluation takes more than {most} steps"
+                "evaluations take more than {most} steps: loop over less, or search shorter texts with \
+                 smaller patterns"
             )));
         }
         Ok(())
@@ -139,18 +143,16 @@ impl Meter {
     }
 
     /// The pattern, compiled once in an evaluation.
-    pub(crate) fn pattern(&self, pattern: &str) -> Answer<Regex> {
+    pub(crate) fn pattern(&self, pattern: &str) -> Answer<Rc<Pattern>> {
         if let Some(compiled) = self.patterns.borrow().get(pattern) {
             return Ok(compiled.clone());
         }
-        self.work(STEPS_OF_A_PATTERN)?;
-        self.allocate(pattern.len() + 4096)?;
-        let compiled = RegexBuilder::new(pattern)
-            .size_limit(PATTERN_BYTES)
-            .dfa_size_limit(PATTERN_BYTES)
-            .build()
-            // The error of the compiler repeats the pattern, and that may be data.
-            .map_err(|_| Complaint::value("the pattern is no regular expression, or too large"))?;
+        let refused = |refused: landform_pattern::Refused| Complaint::value(refused.to_string());
+        self.read(pattern)?;
+        let price = Price::of(pattern).map_err(refused)?;
+        self.work(price.steps_to_compile())?;
+        self.allocate(pattern.len().saturating_add(price.bytes()))?;
+        let compiled = Rc::new(Pattern::compile(pattern, price).map_err(refused)?);
         let mut patterns = self.patterns.borrow_mut();
         patterns.insert(pattern.to_owned(), compiled.clone());
         Ok(compiled)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use time::OffsetDateTime;
 
@@ -45,6 +46,8 @@ type Includes = Arc<dyn Fn(&str) -> Result<Arc<Template>, String> + Send + Sync>
 pub struct Environment {
     /// What the run may cost.
     pub limits: Limits,
+    /// The steps that all runs together took, where they share them.
+    spent: Option<Arc<AtomicU64>>,
     /// What `now` answers. Without it, `now` is an error.
     pub now: Option<OffsetDateTime>,
     pub(crate) functions: BTreeMap<String, ExtraFunction>,
@@ -64,6 +67,27 @@ impl Environment {
     ) -> Self {
         self.functions.insert(name.to_owned(), Arc::new(function));
         self
+    }
+
+    /// Makes all runs in this environment, one after the other, share one limit of steps.
+    #[must_use]
+    pub fn sharing_steps(mut self) -> Self {
+        self.spent = Some(Arc::default());
+        self
+    }
+
+    /// The steps that earlier runs took of what this one may take.
+    #[must_use]
+    pub fn spent(&self) -> u64 {
+        let spent = self.spent.as_ref();
+        spent.map_or(0, |spent| spent.load(Ordering::Relaxed))
+    }
+
+    /// Notes the steps that were taken so far, those of earlier runs included.
+    pub fn set_spent(&self, steps: u64) {
+        if let Some(spent) = &self.spent {
+            spent.store(steps, Ordering::Relaxed);
+        }
     }
 
     /// A function of the caller.

@@ -2,8 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use regex::{Regex, RegexBuilder};
+use landform_pattern::{Pattern, Price};
 
 use crate::environment::Environment;
 use crate::error::ErrorKind;
@@ -36,17 +37,13 @@ pub(crate) type Answer<T = Value> = Result<T, Problem>;
 
 /// Texts of this length cost a step, when a function reads them.
 const BYTES_OF_A_STEP: usize = 256;
-/// What compiling a pattern costs.
-const STEPS_OF_A_PATTERN: u64 = 2_000;
-/// The memory that a compiled pattern may take.
-const PATTERN_BYTES: usize = 1 << 20;
 
 pub(crate) struct Run<'a> {
     pub(crate) environment: &'a Environment,
     steps: Cell<u64>,
     memory_bytes: Cell<usize>,
     depth: Cell<usize>,
-    patterns: RefCell<BTreeMap<String, Regex>>,
+    patterns: RefCell<BTreeMap<String, Rc<Pattern>>>,
     maps: Maps,
 }
 
@@ -54,7 +51,7 @@ impl<'a> Run<'a> {
     pub(crate) fn new(environment: &'a Environment) -> Self {
         Run {
             environment,
-            steps: Cell::new(0),
+            steps: Cell::new(environment.spent()),
             memory_bytes: Cell::new(0),
             depth: Cell::new(0),
             patterns: RefCell::default(),
@@ -69,7 +66,8 @@ impl<'a> Run<'a> {
         self.steps.set(steps);
         if steps > most {
             return Err(Problem::limit(format!(
-                "the template takes more than {most} steps (limit max_steps): loop over less"
+                "templates take more than {most} steps (limit max_steps): loop over less, or search \
+                 shorter texts with smaller patterns"
             )));
         }
         Ok(())
@@ -147,21 +145,26 @@ impl<'a> Run<'a> {
     }
 
     /// The pattern, compiled once in a run.
-    pub(crate) fn pattern(&self, pattern: &str) -> Answer<Regex> {
+    pub(crate) fn pattern(&self, pattern: &str) -> Answer<Rc<Pattern>> {
         if let Some(compiled) = self.patterns.borrow().get(pattern) {
             return Ok(compiled.clone());
         }
-        self.work(usize::try_from(STEPS_OF_A_PATTERN).unwrap_or(usize::MAX))?;
-        self.allocate(pattern.len() + 4096)?;
-        let compiled = RegexBuilder::new(pattern)
-            .size_limit(PATTERN_BYTES)
-            .dfa_size_limit(PATTERN_BYTES)
-            .build()
-            // The error of the compiler repeats the pattern, and that may be data.
-            .map_err(|_| Problem::value("the pattern is no regular expression, or too large"))?;
+        let refused = |refused: landform_pattern::Refused| Problem::value(refused.to_string());
+        self.work(pattern.len() / BYTES_OF_A_STEP)?;
+        let price = Price::of(pattern).map_err(refused)?;
+        self.work(price.steps_to_compile())?;
+        self.allocate(pattern.len().saturating_add(price.bytes()))?;
+        let compiled = Rc::new(Pattern::compile(pattern, price).map_err(refused)?);
         let mut patterns = self.patterns.borrow_mut();
         patterns.insert(pattern.to_owned(), compiled.clone());
         Ok(compiled)
+    }
+}
+
+/// What comes after this run in the same environment has that much less.
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.environment.set_spent(self.steps.get());
     }
 }
 

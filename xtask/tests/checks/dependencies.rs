@@ -8,6 +8,7 @@ use crate::expect_none;
 /// ARCHITECTURE.md.
 const ORDER: &[&str] = &[
     "landform-api",
+    "landform-pattern",
     "landform-yaml",
     "landform-protobuf",
     "landform-schema",
@@ -39,6 +40,7 @@ const ORDER: &[&str] = &[
 /// Crates that know no runtime, no socket, no chance and no store.
 const PURE: &[&str] = &[
     "landform-api",
+    "landform-pattern",
     "landform-yaml",
     "landform-protobuf",
     "landform-schema",

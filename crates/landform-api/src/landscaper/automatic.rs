@@ -27,12 +27,12 @@ pub struct RepeatedReconcile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub number_of_reconciles: Option<i32>,
-    /// The time between two of them, for instance `90s` or `24h`.
+    /// The time between two of them, for instance `90s` or `24h`, at least `1s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = duration::PATTERN))]
     pub interval: Option<String>,
     /// A crontab in UTC, which counts instead of the interval: `minute hour day month weekday`, a word such as
-    /// `@daily`, or `@every 90s`.
+    /// `@daily`, or `@every 90s`, at least every second.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cron_spec: String,
 }

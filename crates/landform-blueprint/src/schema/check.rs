@@ -81,7 +81,7 @@ fn walk(
         found.push((format!("{pointer}/type"), message));
     }
     if let Some(Value::String(pattern)) = fields.get("pattern")
-        && text::pattern(pattern).is_none()
+        && !text::is_pattern(pattern)
     {
         let message = "this is no pattern that is known here (no look-around, no back-references)";
         found.push((format!("{pointer}/pattern"), message.to_owned()));
@@ -115,7 +115,7 @@ fn walk(
     for word in SCHEMA_MAP {
         if let Some(Value::Object(inner)) = fields.get(*word) {
             for (name, inner) in inner {
-                if *word == "patternProperties" && text::pattern(name).is_none() {
+                if *word == "patternProperties" && !text::is_pattern(name) {
                     found.push((
                         format!("{pointer}/{word}"),
                         format!("{name:?} is no pattern"),

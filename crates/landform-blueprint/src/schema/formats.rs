@@ -17,7 +17,7 @@ pub(super) fn fits(format: &str, text: &str) -> Option<bool> {
             !user.is_empty() && !user.contains(char::is_whitespace) && hostname(host)
         }),
         "uri" => uri(text),
-        "regex" => super::text::pattern(text).is_some(),
+        "regex" => super::text::is_pattern(text),
         "uuid" => {
             let parts: Vec<_> = text.split('-').map(str::len).collect();
             parts == [8, 4, 4, 4, 12]

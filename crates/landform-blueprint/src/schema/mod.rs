@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::files::Files;
 
 pub(crate) use check::check;
-pub(crate) use validate::validate;
+pub(crate) use validate::Checker;
 
 /// Where references lead: the types of the blueprint, and its files.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use regex::Regex;
+use landform_api::budget::Size;
+use landform_pattern::{Pattern, Price};
 use serde_json::{Map, Number, Value};
 
 use super::{Place, Schemas, text};
@@ -16,18 +18,41 @@ pub(crate) struct Finding {
     pub(crate) message: String,
 }
 
-/// How much is looked at before a schema is given up on.
+/// How much is looked at before schemas are given up on.
 const MOST_STEPS: usize = 1_000_000;
+/// Texts of this length cost a step when they are compared.
+const BYTES_OF_A_STEP: usize = 256;
+/// What is found when no steps are left.
+const TOO_COSTLY: &str = "the schemas are too deep or too costly to check, or a schema refers to itself: use shorter enumerations, smaller patterns, or check shorter values";
 /// How deep schemas may lead into each other, references included.
 const DEEPEST: usize = 150;
 /// How many findings are worth telling.
 const MOST_FINDINGS: usize = 20;
 
-/// All that is wrong with the value; nothing when it fits.
-pub(crate) fn validate(schemas: &Schemas, schema: &Value, value: &Value) -> Vec<Finding> {
+/// Checks the values of a blueprint, which share what it may cost.
+pub(crate) struct Checker<'a> {
+    schemas: &'a Schemas,
+    steps: Cell<usize>,
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(schemas: &'a Schemas) -> Self {
+        Checker {
+            schemas,
+            steps: Cell::new(0),
+        }
+    }
+
+    /// All that is wrong with the value; nothing when it fits.
+    pub(crate) fn validate(&self, schema: &Value, value: &Value) -> Vec<Finding> {
+        validate(self, schema, value)
+    }
+}
+
+fn validate(checker: &Checker<'_>, schema: &Value, value: &Value) -> Vec<Finding> {
     let validator = Validator {
-        schemas,
-        steps: Cell::new(0),
+        schemas: checker.schemas,
+        steps: &checker.steps,
         patterns: RefCell::default(),
     };
     let place = Place {
@@ -36,15 +61,19 @@ pub(crate) fn validate(schemas: &Schemas, schema: &Value, value: &Value) -> Vec<
     };
     let mut found = Vec::new();
     validator.value(place, value, "", 0, &mut found);
+    if validator.is_spent() && !found.iter().any(|finding| finding.message == TOO_COSTLY) {
+        found.truncate(MOST_FINDINGS - 1);
+        push(&mut found, "", TOO_COSTLY);
+    }
     found.truncate(MOST_FINDINGS);
     found
 }
 
 struct Validator<'a> {
     schemas: &'a Schemas,
-    steps: Cell<usize>,
+    steps: &'a Cell<usize>,
     /// Patterns that were met before.
-    patterns: RefCell<BTreeMap<String, Option<Regex>>>,
+    patterns: RefCell<BTreeMap<String, Option<Rc<Pattern>>>>,
 }
 
 fn push(found: &mut Vec<Finding>, path: &str, message: impl Into<String>) {
@@ -55,10 +84,51 @@ fn push(found: &mut Vec<Finding>, path: &str, message: impl Into<String>) {
 }
 
 impl<'a> Validator<'a> {
-    fn pattern(&self, text: &str) -> Option<Regex> {
+    /// Counts steps. There is an error when they are more than are left; then nothing costly may be done.
+    fn work(&self, steps: usize) -> Result<(), ()> {
+        let steps = self.steps.get().saturating_add(steps);
+        self.steps.set(steps);
+        if self.is_spent() { Err(()) } else { Ok(()) }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.steps.get() > MOST_STEPS
+    }
+
+    fn pattern(&self, text: &str) -> Result<Option<Rc<Pattern>>, ()> {
+        if let Some(known) = self.patterns.borrow().get(text) {
+            return Ok(known.clone());
+        }
+        let compiled = match Price::of(text) {
+            Ok(price) => {
+                self.work(price.steps_to_compile())?;
+                match Pattern::compile(text, price) {
+                    Ok(pattern) => Some(Rc::new(pattern)),
+                    Err(_) => return self.work(MOST_STEPS).and(Ok(None)),
+                }
+            }
+            Err(_) => None,
+        };
         let mut patterns = self.patterns.borrow_mut();
-        let known = patterns.entry(text.to_owned());
-        known.or_insert_with(|| text::pattern(text)).clone()
+        patterns.insert(text.to_owned(), compiled.clone());
+        Ok(compiled)
+    }
+
+    /// Whether a text fits a pattern. What is no pattern was reported with the blueprint, and fits.
+    fn fits_pattern(&self, pattern: &str, text: &str) -> bool {
+        let fits = self.pattern(pattern).and_then(|pattern| match pattern {
+            Some(pattern) => pattern.is_match(text, |steps| self.work(steps)),
+            None => Ok(true),
+        });
+        // When nothing is left that is the finding.
+        fits.unwrap_or(true)
+    }
+
+    /// Counts this many comparisons with a value.
+    fn compare(&self, value: &Value, times: usize) -> Result<(), ()> {
+        let size = Size::of(value);
+        let each = size.cells.saturating_add(size.bytes / BYTES_OF_A_STEP);
+        self.work(each.saturating_mul(times))
     }
 
     fn fits(&self, place: Place<'a>, value: &Value, depth: usize) -> bool {
@@ -75,14 +145,9 @@ impl<'a> Validator<'a> {
         depth: usize,
         found: &mut Vec<Finding>,
     ) {
-        self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > MOST_STEPS || depth > DEEPEST {
+        if self.work(1).is_err() || depth > DEEPEST {
             if found.len() <= MOST_FINDINGS {
-                push(
-                    found,
-                    path,
-                    "the schema is too deep or too costly to check, or refers to itself",
-                );
+                push(found, path, TOO_COSTLY);
             }
             return;
         }
@@ -108,7 +173,8 @@ impl<'a> Validator<'a> {
         self.any_kind(place, fields, value, path, depth, found);
         match value {
             Value::String(text) => {
-                let messages = text::violations(fields, text, |pattern| self.pattern(pattern));
+                let messages =
+                    text::violations(fields, text, |pattern| self.fits_pattern(pattern, text));
                 messages
                     .into_iter()
                     .for_each(|message| push(found, path, message));
@@ -137,6 +203,7 @@ impl<'a> Validator<'a> {
         found: &mut Vec<Finding>,
     ) {
         if let Some(Value::Array(allowed)) = fields.get("enum")
+            && self.compare(value, allowed.len()).is_ok()
             && !allowed.iter().any(|allowed| same(allowed, value))
         {
             let words: Vec<_> = allowed.iter().take(10).map(ToString::to_string).collect();
@@ -148,6 +215,7 @@ impl<'a> Validator<'a> {
             );
         }
         if let Some(only) = fields.get("const")
+            && self.compare(value, 1).is_ok()
             && !same(only, value)
         {
             push(found, path, format!("has to be {only}"));
@@ -211,8 +279,8 @@ impl<'a> Validator<'a> {
         );
         if fields.get("uniqueItems") == Some(&Value::Bool(true)) {
             let twice = items.iter().enumerate().find(|(at, item)| {
-                self.steps.set(self.steps.get() + at);
-                self.steps.get() < MOST_STEPS && items[..*at].iter().any(|other| same(other, item))
+                self.compare(item, *at).is_ok()
+                    && items[..*at].iter().any(|other| same(other, item))
             });
             if let Some((at, _)) = twice {
                 push(found, &format!("{path}[{at}]"), "stands in the list twice");
@@ -274,7 +342,7 @@ impl<'a> Validator<'a> {
         let patterns: Vec<_> = patterns
             .into_iter()
             .flatten()
-            .filter_map(|(name, schema)| self.pattern(name).map(|pattern| (pattern, schema)))
+            .filter(|(name, _)| matches!(self.pattern(name), Ok(Some(_))))
             .collect();
         for (name, value) in entries {
             let inner = field_path(path, name);
@@ -285,7 +353,7 @@ impl<'a> Validator<'a> {
             }
             for (_, schema) in patterns
                 .iter()
-                .filter(|(pattern, _)| pattern.is_match(name))
+                .filter(|(pattern, _)| self.fits_pattern(pattern, name))
             {
                 known = true;
                 self.value(self.inner(place, schema), value, &inner, depth + 1, found);
@@ -320,6 +388,9 @@ impl<'a> Validator<'a> {
                     }
                 } else {
                     let value = Value::Object(entries.clone());
+                    if self.compare(&value, 1).is_err() {
+                        return;
+                    }
                     self.value(
                         self.inner(place, dependency),
                         &value,

@@ -1,6 +1,6 @@
 //! I41: imports and exports against what the blueprint declares.
 
-use landform_blueprint::{Blueprint, MappingKind, map_data};
+use landform_blueprint::{Blueprint, Input, MappingKind, map_data};
 use serde_json::{Value, json};
 
 use crate::{blueprint, files, given, target};
@@ -376,4 +376,49 @@ fn i41_imports_that_nothing_has_to_provide() {
     assert_eq!(absent(&[]), "may else url password proxy port");
     assert_eq!(absent(&["url"]), "may else url proxy port");
     assert_eq!(absent(&["url", "proxy"]), "may else url proxy");
+}
+
+#[test]
+fn what_templates_compute_is_counted_over_all_executors_of_a_section() {
+    let busy = "{{ $a := repeat 100000 \"a\" }}{{ $b := regexMatch \"a*b\" $a }}deployItems: []";
+    let executors = |count: usize| {
+        let one = |at| format!("- {{name: e{at}, type: GoTemplate, template: '{busy}'}}\n");
+        let all: String = (0..count).map(one).collect();
+        blueprint(&format!("deployExecutions:\n{all}"))
+    };
+    let render = |count| executors(count).render_deploy_items(&Input::default());
+    assert!(render(5).is_ok());
+    let error = render(300).unwrap_err().to_string();
+    assert!(error.contains("max_steps"), "{error}");
+}
+
+/// What schemas cost is counted over all imports: large patterns, enumerations against many items, comparisons of all pairs.
+#[test]
+fn costly_schemas_are_refused_within_their_budget() {
+    let long = "a".repeat(20_000);
+    let numbers: Vec<usize> = (0..1_000).collect();
+    let enumeration = json!({"items": {"allOf": [{"enum": numbers}, {"enum": numbers}]}});
+    let many = json!(vec!["a"; 14_000]);
+    let patterns: Vec<_> = (0..300)
+        .map(|number| json!({"pattern": format!("((a{{1,100}}){{1,100}}b{number}|a*)$")}))
+        .collect();
+    let texts: Vec<_> = (0..2_000).map(|number| format!("{long}{number}")).collect();
+    let table = [
+        (json!({"allOf": patterns}), json!(long)),
+        (enumeration, many),
+        (json!({"uniqueItems": true}), json!(texts)),
+        (
+            json!({"patternProperties": {"(a{1,100}){1,100}b": {}}}),
+            json!({long.clone(): 1}),
+        ),
+        (
+            json!({"not": {"pattern": "(a{1,100}){1,100}b"}}),
+            json!(long),
+        ),
+    ];
+    for (schema, value) in table {
+        let said = complete(&with_schema(&schema.to_string()), json!({"value": value}));
+        let text = said.unwrap_err().join("; ");
+        assert!(text.contains("too costly"), "{text:.300}");
+    }
 }

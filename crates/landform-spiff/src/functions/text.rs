@@ -88,9 +88,19 @@ pub(super) fn split_match<'d>(meter: &Meter, arguments: &[Value<'d>]) -> Answer<
     at_most(arguments, 3)?;
     let pattern = meter.pattern(text_at(arguments, 0)?)?;
     let text = text_at(arguments, 1)?;
-    meter.read(text)?;
     let most = count(optional_integer(arguments, 2)?);
-    meter.texts(pattern.splitn(text, most))
+    if most == 0 {
+        return meter.list(Vec::new());
+    }
+    let found = pattern.find_all(text, most - 1, |steps| meter.work(steps))?;
+    let mut parts = Vec::new();
+    let mut end = 0;
+    for found in found {
+        parts.push(&text[end..found.start()]);
+        end = found.end();
+    }
+    parts.push(&text[end..]);
+    meter.texts(parts)
 }
 
 pub(super) fn trim<'d>(meter: &Meter, arguments: &[Value<'d>]) -> Answer<Value<'d>> {
@@ -142,19 +152,22 @@ pub(super) fn replace_match<'d>(meter: &Meter, arguments: &[Value<'d>]) -> Answe
     let text = text_at(arguments, 0)?;
     let pattern = meter.pattern(text_at(arguments, 1)?)?;
     let to = text_at(arguments, 2)?;
-    meter.read(text)?;
     let most = count(optional_integer(arguments, 3)?);
     let mut replaced = String::new();
     let mut end = 0;
-    for found in pattern.captures_iter(text).take(most) {
-        let Some(whole) = found.get(0) else { continue };
+    let charge = |steps| meter.work(steps);
+    pattern.each_captures(text, most, charge, |found| {
+        let Some(whole) = found.get(0) else {
+            return Ok(());
+        };
         let before = replaced.len();
         replaced.push_str(&text[end..whole.start()]);
         found.expand(to, &mut replaced);
         meter.work(1 + to.len() / 64)?;
         meter.allocate(replaced.len() - before)?;
         end = whole.end();
-    }
+        Ok(())
+    })?;
     replaced.push_str(&text[end..]);
     meter.text(replaced)
 }
@@ -164,19 +177,24 @@ pub(super) fn find_match<'d>(meter: &Meter, arguments: &[Value<'d>]) -> Answer<V
     at_most(arguments, 3)?;
     let pattern = meter.pattern(text_at(arguments, 0)?)?;
     let text = text_at(arguments, 1)?;
-    meter.read(text)?;
     let groups = |found: regex::Captures<'_>| {
         let groups = found.iter();
         meter.texts(groups.map(|group| group.map_or("", |group| group.as_str())))
     };
     match optional_integer(arguments, 2)? {
-        None => match pattern.captures(text) {
+        None => match pattern.captures(text, |steps| meter.work(steps))? {
             Some(found) => groups(found),
             None => meter.list(Vec::new()),
         },
         Some(most) => {
-            let found = pattern.captures_iter(text).take(count(Some(most)));
-            meter.list(found.map(groups).collect::<Answer<_>>()?)
+            let most = count(Some(most));
+            let charge = |steps| meter.work(steps);
+            let mut all = Vec::new();
+            pattern.each_captures(text, most, charge, |found| {
+                all.push(groups(found)?);
+                Ok(())
+            })?;
+            meter.list(all)
         }
     }
 }

@@ -156,3 +156,18 @@ fn long_names_above_many_nodes_cost_little() {
     let errors = evaluate(&text, None).unwrap_err();
     assert!(errors[0].to_string().len() < 1_000);
 }
+
+/// Attacks by patterns: large ones, searches that look to the end for each match, many different ones.
+#[test]
+fn patterns_cost_what_they_compute() {
+    let long = "a".repeat(200_000);
+    let table = [
+        format!("a: (( map[[1 .. 1000]|x|->match(\"(a{{1,100}}){{1,100}}b\", t)] ))\nt: {long}\n"),
+        format!("a: (( match(\"a*?b|a\", t, 1000000) ))\nt: {long}\n"),
+        format!("a: (( replace_match(t, \"a*?b|a\", \"\") ))\nt: {long}\n"),
+        format!("a: (( split_match(\"a*?b|a\", t) ))\nt: {long}\n"),
+    ];
+    for text in &table {
+        is_limited(text, "steps");
+    }
+}

@@ -1,6 +1,6 @@
-//! Regular expressions, in the syntax that Go and Rust share. They take linear time.
+//! Regular expressions, in the syntax that Go and Rust share. What a search costs is charged for by landform-pattern.
 
-use regex::{NoExpand, Regex};
+use regex::Match;
 
 use super::{Call, Entry, entry};
 use crate::run::Answer;
@@ -26,12 +26,13 @@ pub(super) const FUNCTIONS: &[Entry] = &[
 
 fn matches(call: &Call<'_>) -> Answer {
     let pattern = call.run.pattern(call.text(0)?)?;
-    Ok(Value::Bool(pattern.is_match(call.text(1)?)))
+    let matches = pattern.is_match(call.text(1)?, |steps| call.run.work(steps))?;
+    Ok(Value::Bool(matches))
 }
 
 fn find(call: &Call<'_>) -> Answer {
     let pattern = call.run.pattern(call.text(0)?)?;
-    let found = pattern.find(call.text(1)?);
+    let found = pattern.find(call.text(1)?, |steps| call.run.work(steps))?;
     call.run.text(found.map_or("", |found| found.as_str()))
 }
 
@@ -41,48 +42,69 @@ fn at_most(count: i64) -> usize {
 }
 
 fn find_all(call: &Call<'_>) -> Answer {
+    let found = all(call, at_most(call.int(2)?))?;
+    call.run.texts(found.iter().map(Match::as_str))
+}
+
+/// The matches of the first argument in the second one.
+fn all<'a>(call: &'a Call<'_>, most: usize) -> Answer<Vec<Match<'a>>> {
     let pattern = call.run.pattern(call.text(0)?)?;
-    let found = pattern.find_iter(call.text(1)?).take(at_most(call.int(2)?));
-    call.run.texts(found.map(|found| found.as_str()))
+    let found = pattern.find_all(call.text(1)?, most, |steps| call.run.work(steps))?;
+    call.run
+        .allocate(found.len() * std::mem::size_of::<Match<'_>>())?;
+    Ok(found)
 }
 
 fn replace(call: &Call<'_>) -> Answer {
-    let (pattern, text, by) = replacement(call)?;
-    call.run.text(pattern.replace_all(text, by))
+    let pattern = call.run.pattern(call.text(0)?)?;
+    let (text, by) = (call.text(1)?, call.text(2)?);
+    let charge = |steps| call.run.work(steps);
+    let dollars = by.matches('$').count();
+    let mut replaced = String::new();
+    let mut end = 0;
+    pattern.each_captures(text, usize::MAX, charge, |groups| {
+        let Some(whole) = groups.get(0) else {
+            return Ok(());
+        };
+        let most = dollars.saturating_mul(whole.len()).saturating_add(by.len());
+        call.run.work(most / 64)?;
+        call.run.allocate(most)?;
+        replaced.push_str(&text[end..whole.start()]);
+        groups.expand(by, &mut replaced);
+        end = whole.end();
+        Ok(())
+    })?;
+    replaced.push_str(&text[end..]);
+    call.run.text(replaced)
 }
 
 fn replace_literal(call: &Call<'_>) -> Answer {
-    let (pattern, text, by) = replacement(call)?;
-    call.run.text(pattern.replace_all(text, NoExpand(by)))
-}
-
-/// The arguments, after the memory that the result takes at most was counted.
-fn replacement<'a>(call: &'a Call<'_>) -> Answer<(Regex, &'a str, &'a str)> {
-    let pattern = call.run.pattern(call.text(0)?)?;
+    let found = all(call, usize::MAX)?;
     let (text, by) = (call.text(1)?, call.text(2)?);
-    let mut total = text.len();
-    let groups = by.matches('$').count();
-    for found in pattern.find_iter(text) {
-        let inserted = by.len().saturating_add(groups.saturating_mul(found.len()));
-        total = total.saturating_add(inserted);
+    call.run.allocate(found.len().saturating_mul(by.len()))?;
+    let mut replaced = String::new();
+    let mut end = 0;
+    for found in found {
+        replaced.push_str(&text[end..found.start()]);
+        replaced.push_str(by);
+        end = found.end();
     }
-    call.run.allocate(total)?;
-    Ok((pattern, text, by))
+    replaced.push_str(&text[end..]);
+    call.run.text(replaced)
 }
 
 fn split(call: &Call<'_>) -> Answer {
-    let pattern = call.run.pattern(call.text(0)?)?;
     let (text, count) = (call.text(1)?, call.int(2)?);
     if count == 0 {
         return call.run.list(Vec::new());
     }
-    if text.is_empty() && !pattern.as_str().is_empty() {
+    if text.is_empty() && !call.text(0)?.is_empty() {
         return call.run.texts([""]);
     }
     let most = at_most(count);
     let mut parts = Vec::new();
     let (mut begin, mut end) = (0, 0);
-    for found in pattern.find_iter(text).take(most) {
+    for found in all(call, most)? {
         if parts.len() + 1 == most {
             break;
         }

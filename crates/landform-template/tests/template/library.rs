@@ -330,7 +330,7 @@ fn patterns() {
         ),
         ("{{ regexQuoteMeta \"1.2.3\" }}", "1\\.2\\.3"),
     ]);
-    check_errors(&[("{{ regexMatch \"(\" \"a\" }}", "no regular expression")]);
+    check_errors(&[("{{ regexMatch \"(\" \"a\" }}", "not a regular expression")]);
 }
 
 #[test]

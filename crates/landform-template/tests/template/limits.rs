@@ -74,6 +74,34 @@ const HOSTILE: &[(&str, &str)] = &[
         "max_steps",
     ),
     (
+        "{{ $a := repeat 1000000 \"a\" }}{{ range until 1000 }}{{ $y := regexMatch \"(a{1,100}){1,100}b\" $a }}{{ end }}",
+        "max_steps",
+    ),
+    (
+        "{{ $a := repeat 500000 \"a\" }}{{ $y := regexFindAll \"a*?b|a\" $a -1 }}",
+        "max_steps",
+    ),
+    (
+        "{{ $a := repeat 500000 \"a\" }}{{ $y := regexReplaceAll \"a*?b|a\" $a \"\" }}",
+        "max_steps",
+    ),
+    (
+        "{{ $a := repeat 500000 \"a\" }}{{ $y := regexReplaceAllLiteral \"a*?b|a\" $a \"\" }}",
+        "max_steps",
+    ),
+    (
+        "{{ $a := repeat 500000 \"a\" }}{{ $y := regexSplit \"a*?b|a\" $a -1 }}",
+        "max_steps",
+    ),
+    (
+        "{{ $a := repeat 500000 \"a\" }}{{ range until 5000 }}{{ $y := regexFind (printf \"x%d\" .) $a }}{{ end }}",
+        "max_steps",
+    ),
+    (
+        "{{ range until 5000 }}{{ $y := regexMatch (printf \"\\\\w{10}%d\" .) \"a\" }}{{ end }}",
+        "max_",
+    ),
+    (
         "{{ range until 100000 }}{{ $x := until 100000 }}{{ end }}",
         "max_",
     ),

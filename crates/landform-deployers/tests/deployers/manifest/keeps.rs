@@ -26,7 +26,7 @@ async fn until_map(both: &Both, name: &str, data: &Value) {
 async fn drift_is_repaired_and_deleted_objects_come_back() {
     let both = Both::new().await;
     let mut config = maps(&[("a", json!({"x": "1"})), ("b", json!({"x": "1"}))]);
-    config["continuousReconcile"] = json!({"every": "300ms"});
+    config["continuousReconcile"] = json!({"every": "1s"});
     both.deploy("web", config, "Succeeded").await;
     both.target
         .patch_map("a", json!({"data": {"x": "2"}}))
