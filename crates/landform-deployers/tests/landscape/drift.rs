@@ -152,7 +152,7 @@ async fn i5b_what_says_whose_an_object_is_is_put_right_at_once() {
     let (mut land, leaf) = root().await;
     let well = content(&land).await;
     let items = land.names("DeployItem").await;
-    let mut all = vec![(NESTED, leaf.clone()), (EXECUTION, "root".to_owned())];
+    let mut all = vec![(EXECUTION, "root".to_owned())];
     all.push((EXECUTION, leaf.clone()));
     all.extend(items.iter().map(|item| ("DeployItem", item.clone())));
     let owners = || json!({"metadata": {"ownerReferences": null}});
