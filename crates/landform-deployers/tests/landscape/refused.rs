@@ -323,8 +323,9 @@ async fn second_refused(land: &Landscape) {
     land.create("ResourceQuota", "small", json!({"spec": {"hard": hard}}))
         .await;
     land.install("root", two(true), wiring(&["in"], &[])).await;
-    land.fails("root", &["second", "exceeded quota: small"])
-        .await;
+    let root = land.phase("root", "Failed").await;
+    let message = text(&root["status"]["lastError"]["message"]);
+    contains(message, &["second", "exceeded quota: small"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

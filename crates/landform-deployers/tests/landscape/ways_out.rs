@@ -267,7 +267,9 @@ async fn i35b_i36_what_is_left_out_and_can_not_go_is_let_go_while_the_installati
         let land = installed(nest(both)).await;
         land.recorder.break_removal(true);
         change(&land, nest(items(&recorded("db")))).await;
-        land.fails("root", &["extra", "refuses to let it go"]).await;
+        let root = land.phase("root", "Failed").await;
+        let message = text(&root["status"]["lastError"]["message"]);
+        contains(message, &["extra", "refuses to let it go"]);
         land.annotate("Installation", "root", BARE, "true").await;
         land.phase("root", "Succeeded").await;
         assert_eq!(land.names("DeployItem").await.len(), 1, "{is_nested}");
