@@ -11,12 +11,14 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use http::{Response, StatusCode};
 use landform_api::keys::{FINALIZER_CASCADE, FINALIZER_FOREGROUND, FINALIZER_ORPHAN};
+use landform_api::landscaper;
 use landform_api::protection::is_protected;
 use landform_store::{EventKind, Key, Record, Revision};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::list::Selection;
+use super::protection::takes_down;
 use super::update::{Change, is_to_delete};
 use super::write::WriteOptions;
 use super::{Place, present};
@@ -267,6 +269,7 @@ impl ApiServer {
                     // It was protected since that was asked above: the next try says how to end that.
                     return Err(place.conflict("it was protected from deletion meanwhile"));
                 }
+                check_orphans(place, options, old)?;
                 let mut object = old.clone();
                 mark(&mut object, options, &now);
                 if place.resource.is_namespaces() {
@@ -396,6 +399,22 @@ fn mark(object: &mut Object, options: &DeleteOptions, now: &str) {
         // A second delete may turn to another policy, as long as the object still waits.
         hold_for(object, policy);
     }
+}
+
+/// What installations and executions made is taken down by their controllers, whoever owns it by then. A delete that asks for it
+/// to stay is refused, because there is another word for that.
+fn check_orphans(place: &Place, options: &DeleteOptions, object: &Object) -> Result<()> {
+    let resource = &place.resource;
+    let by_finalizer = preset(object) == Some(Policy::Orphan);
+    if options.policy != Some(Policy::Orphan) || by_finalizer || !takes_down(resource) {
+        return Ok(());
+    }
+    let why = format!(
+        "what it made goes with it, so the policy Orphan can't keep that. To keep what was deployed, annotate it with {}=true and delete it without a policy",
+        landscaper::keys::DELETE_WITHOUT_UNINSTALL
+    );
+    let (group, plural) = (&resource.group, &resource.plural);
+    Err(ApiError::forbidden(group, plural, place.name(), &why))
 }
 
 /// The policy that an object asks for by its finalizers.

@@ -269,7 +269,7 @@ impl ApiServer {
 }
 
 /// Whether objects of a kind take down what they own whatever the policy: their controllers do.
-fn takes_down(resource: &Resource) -> bool {
+pub(super) fn takes_down(resource: &Resource) -> bool {
     resource.group == landscaper::GROUP
         && matches!(resource.plural.as_str(), "installations" | "executions")
 }

@@ -11,7 +11,7 @@ use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_api::landscaper::installation::{
     ImportStatus, InstallationExports, InstallationImports, NamedReference, ObjectReference,
 };
-use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::report::{ObjectName, WRITE_REFUSED};
 use landform_api::landscaper::{
     self, AutomaticReconcile, DeployItem, Execution, InstallationPhase, LastError, Operation,
     WaitingOn, keys, names,
@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::content;
-use super::objects::{labelled, owning_installation};
+use super::objects::{labelled, owning_execution, owning_installation};
 
 /// A DataObject or a Target that is exported or imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,6 +128,8 @@ pub(super) struct Facts {
     pub(super) bare: bool,
     /// The last thing that went wrong with it.
     pub(super) error: Option<String>,
+    /// Whether it has failed because a write was refused that it tries again.
+    pub(super) refused: bool,
     /// Whether its spec is what its parent has written.
     pub(super) as_written: bool,
     /// Its blueprint, if that is named by path.
@@ -214,6 +216,8 @@ impl Facts {
                 .last_error
                 .as_ref()
                 .map(|error| error.message.clone()),
+            refused: status.phase == Some(InstallationPhase::Failed)
+                && status.last_error.as_ref().is_some_and(is_refused),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
             deployed: status.observed_generation.is_some(),
@@ -380,7 +384,11 @@ pub(super) fn given_of(object: &ObjectName) -> Option<Given> {
     })
 }
 
-fn is_bare(object: &DynamicObject) -> bool {
+fn is_refused(error: &LastError) -> bool {
+    error.reason == WRITE_REFUSED
+}
+
+pub(super) fn is_bare(object: &DynamicObject) -> bool {
     let annotation = object.annotations().get(keys::DELETE_WITHOUT_UNINSTALL);
     annotation.is_some_and(|value| value == keys::TRUE)
 }
@@ -500,8 +508,21 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
         .is_some()
         .hash(&mut hasher);
     let annotations = object.annotations();
-    annotations.get(keys::OPERATION).hash(&mut hasher);
-    annotations.get(keys::RECONCILE_TIME).hash(&mut hasher);
+    for key in [
+        keys::OPERATION,
+        keys::RECONCILE_TIME,
+        keys::DELETE_WITHOUT_UNINSTALL,
+        keys::DEPENDS_ON,
+    ] {
+        annotations.get(key).hash(&mut hasher);
+    }
+    // Whose it says that it is, which others may change (I5b).
+    for key in [keys::MANAGED_BY, keys::ITEM_NAME, keys::ENCOMPASSED_BY] {
+        labelled(object, key).hash(&mut hasher);
+    }
+    for owner in object.owner_references() {
+        owner.uid.hash(&mut hasher);
+    }
     hasher.finish()
 }
 
@@ -527,7 +548,9 @@ pub(super) fn execution(object: &DynamicObject) -> Child {
     let execution = Execution::deserialize(&object.data).unwrap_or_default();
     let status = execution.status;
     let operation = operation_of(object);
-    let current = status.observed_generation == object.metadata.generation && operation.is_none();
+    let refused = status.last_error.as_ref().is_some_and(is_refused);
+    let asked = operation.is_some() && !refused;
+    let current = status.observed_generation == object.metadata.generation && !asked;
     let phase = status.phase.map(Into::into);
     Child {
         kind: ChildKind::Execution,
@@ -582,6 +605,7 @@ pub(super) fn item(object: &DynamicObject) -> Item {
         phase: item.status.phase,
         marked: object.metadata.deletion_timestamp.is_some(),
         bare: is_bare(object),
+        is_whole: owning_execution(&object.metadata).is_some(),
         handed_out: object.annotations().contains_key(keys::RECONCILE_TIME),
         unclaimed: is_unclaimed_item(object),
         operation: operation_of(object),

@@ -107,6 +107,7 @@ impl<'a> Family<'a> {
             current: facts.is_current(&self.present(facts)),
             marked: facts.marked,
             operation: facts.operation,
+            refused: facts.refused,
             needs: self.needs(facts),
             after: self.after(facts),
         }

@@ -15,7 +15,7 @@ use super::blueprints::Sums;
 use super::facts::{self, Facts, Generations, Given, GivenKind, TargetList};
 use super::family::{self, Family};
 use super::objects::labelled;
-use super::objects::owning_installation;
+use super::objects::{owning_execution, owning_installation};
 
 /// A namespace and a name in it.
 type Name = (String, String);
@@ -83,8 +83,8 @@ impl Index {
 
     pub(super) fn item_seen(&self, object: &DynamicObject) {
         let name = name_of(object);
-        let execution = labelled(object, keys::MANAGED_BY).map(str::to_owned);
         let mut maps = self.0.write();
+        let execution = maps.execution_of(object);
         if maps.executions_of_items.get(&name) != execution.as_ref() {
             maps.forget_item(&name);
         }
@@ -97,6 +97,42 @@ impl Index {
         }
     }
 
+    /// The execution of a deploy item.
+    pub(super) fn execution_of(&self, item: &DynamicObject) -> Option<String> {
+        self.0.read().execution_of(item)
+    }
+
+    /// Whether what an installation deployed is to stay when it goes: it says so, or one above it (I36).
+    pub(super) fn is_bare(&self, namespace: &str, installation: &str) -> bool {
+        let maps = self.0.read();
+        let mut next = Some(installation.to_owned());
+        // Labels say who the parent is, and they can say anything.
+        for _ in 0..NESTED_MAX {
+            let Some(name) = next else {
+                return false;
+            };
+            let Some(facts) = maps.installations.get(&(namespace.to_owned(), name)) else {
+                return false;
+            };
+            if facts.bare {
+                return true;
+            }
+            next = facts.parent.clone();
+        }
+        false
+    }
+
+    /// An installation and all that are nested in it, however deep.
+    pub(super) fn with_nested(&self, namespace: &str, installation: &str) -> BTreeSet<String> {
+        let (mut found, mut queue) = (BTreeSet::new(), vec![installation.to_owned()]);
+        while let Some(name) = queue.pop() {
+            if found.insert(name.clone()) {
+                queue.extend(self.children(namespace, &name));
+            }
+        }
+        found
+    }
+
     pub(super) fn item_gone(&self, namespace: &str, name: &str) {
         let name = (namespace.to_owned(), name.to_owned());
         self.0.write().forget_item(&name);
@@ -104,7 +140,8 @@ impl Index {
 
     pub(super) fn execution_seen(&self, object: &DynamicObject) {
         let child = facts::execution(object);
-        let as_written = facts::is_as_written("Execution", object);
+        let as_written = facts::is_as_written("Execution", object)
+            && owning_installation(&object.metadata).is_some();
         let name = name_of(object);
         let mut maps = self.0.write();
         if as_written {
@@ -192,7 +229,7 @@ impl Index {
             || nested.any(|child| {
                 let child = (namespace.to_owned(), child.clone());
                 let facts = maps.installations.get(&child);
-                facts.is_some_and(|facts| !facts.as_written)
+                facts.is_some_and(|facts| !facts.as_written || facts.owner.is_none())
             })
     }
 
@@ -523,6 +560,13 @@ impl Maps {
         for given in facts.imports {
             take(&mut self.importers, (namespace.clone(), given), own);
         }
+    }
+
+    /// Others may have taken away what an item says of it: then it is as it was.
+    fn execution_of(&self, item: &DynamicObject) -> Option<String> {
+        let said = labelled(item, keys::MANAGED_BY).or_else(|| owning_execution(&item.metadata));
+        let known = || self.executions_of_items.get(&name_of(item)).cloned();
+        said.map(str::to_owned).or_else(known)
     }
 
     fn forget_item(&mut self, name: &Name) {

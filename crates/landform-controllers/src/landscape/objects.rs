@@ -202,9 +202,17 @@ pub(super) fn is_owned_by(object: &ObjectMeta, uid: Option<&str>) -> bool {
 
 /// The installation that owns an object.
 pub(super) fn owning_installation(object: &ObjectMeta) -> Option<&str> {
+    owning("Installation", object)
+}
+
+/// The execution that owns an object.
+pub(super) fn owning_execution(object: &ObjectMeta) -> Option<&str> {
+    owning("Execution", object)
+}
+
+fn owning<'a>(kind: &str, object: &'a ObjectMeta) -> Option<&'a str> {
     let mut owners = object.owner_references.iter().flatten();
-    let owner =
-        owners.find(|owner| owner.kind == "Installation" && owner.api_version == API_VERSION);
+    let owner = owners.find(|owner| owner.kind == kind && owner.api_version == API_VERSION);
     owner.map(|owner| owner.name.as_str())
 }
 

@@ -3,7 +3,7 @@
 use landform_api::landscaper::{ExecutionPhase, Operation};
 
 use super::decision::{Action, Decision, Late};
-use super::observed::{Deployer, Observed};
+use super::observed::{Deployer, Execution, Observed};
 use super::{ABORT_TIMEOUT_MS, PICKUP_TIMEOUT_MS};
 use crate::Rule;
 
@@ -63,14 +63,19 @@ fn remove(seen: &Observed) -> Decision {
     if seen.without_uninstall {
         return by(Rule::I36, Action::LetGo);
     }
-    if let Some(execution) = &seen.execution_holds {
+    if let Execution::Holds(execution) = &seen.execution {
         let on = format!("the execution {execution}, which is not ready to have its items go");
         return by(Rule::I31, Action::Wait { until_ms: None, on });
     }
-    if !seen.needed_by.is_empty() {
+    // What others deleted is made again (E9): those that depend on it stay, unless they were deleted, too.
+    let all_go = seen.execution == Execution::Goes;
+    let needed_by = seen.needed_by.iter();
+    let needed_by = needed_by.filter(|dependent| all_go || dependent.marked);
+    let needed_by: Vec<_> = needed_by.map(|found| found.name.as_str()).collect();
+    if !needed_by.is_empty() {
         let on = format!(
             "{}: it depends on this one and must go first",
-            seen.needed_by.join(", ")
+            needed_by.join(", ")
         );
         return by(Rule::E10, Action::Wait { until_ms: None, on });
     }

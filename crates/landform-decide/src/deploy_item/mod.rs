@@ -14,7 +14,7 @@ mod tests;
 
 pub use decide::decide;
 pub use decision::{Action, Decision, Late};
-pub use observed::{Deployer, Observed};
+pub use observed::{Dependent, Deployer, Execution, Observed};
 
 /// An item must be picked up within this time.
 pub const PICKUP_TIMEOUT_MS: u64 = 5 * 60_000;

@@ -33,16 +33,36 @@ pub struct Observed {
     pub abort_asked_ms: Option<u64>,
     /// When it was last picked up.
     pub picked_up_ms: Option<u64>,
-    /// Items that exist and depend on it, by their name in the API.
-    pub needed_by: Vec<String>,
-    /// Its execution is marked too, and isn't ready to have its items go (I31).
-    pub execution_holds: Option<String>,
+    /// Items that exist and depend on it.
+    pub needed_by: Vec<Dependent>,
+    /// What its execution is about to do.
+    pub execution: Execution,
     /// Whether the target is another one than that which it was brought to.
     pub target_changed: bool,
     /// How long the work may take.
     pub timeout_ms: u64,
     /// Who deploys it.
     pub deployer: Deployer,
+}
+
+/// An item that depends on another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependent {
+    /// Its name in the API.
+    pub name: String,
+    /// Whether it is marked for deletion.
+    pub marked: bool,
+}
+
+/// What the execution of a marked item is about to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// It stays: others have deleted the item, or it is no longer wanted.
+    Stays,
+    /// It is marked too, and isn't ready to have its items go (I31): its name.
+    Holds(String),
+    /// It takes its items down, or is gone.
+    Goes,
 }
 
 /// Who deploys an item.

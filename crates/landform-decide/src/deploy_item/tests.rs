@@ -2,7 +2,7 @@
 
 use landform_api::landscaper::{ExecutionPhase, Operation};
 
-use super::{Action, Deployer, Late, Observed, decide};
+use super::{Action, Dependent, Deployer, Execution, Late, Observed, decide};
 use crate::Rule;
 
 const NOW_MS: u64 = 100_000_000;
@@ -25,7 +25,7 @@ fn succeeded() -> Observed {
         abort_asked_ms: None,
         picked_up_ms: Some(NOW_MS - 1000),
         needed_by: Vec::new(),
-        execution_holds: None,
+        execution: Execution::Stays,
         target_changed: false,
         timeout_ms: 600_000,
         deployer: Deployer::Ours("the deployer in this process".into()),
@@ -260,8 +260,13 @@ fn e10_a_marked_item_is_removed_and_a_failed_removal_waits_for_a_person() {
         ..succeeded()
     };
     check("marked", &marked, Rule::E10, &Action::Remove);
+    let needed_by = |marked| {
+        let name = "x-b".to_owned();
+        vec![Dependent { name, marked }]
+    };
     let needed = Observed {
-        needed_by: vec!["x-b".into()],
+        needed_by: needed_by(false),
+        execution: Execution::Goes,
         ..marked.clone()
     };
     let wait = Action::Wait {
@@ -269,8 +274,19 @@ fn e10_a_marked_item_is_removed_and_a_failed_removal_waits_for_a_person() {
         on: "x-b: it depends on this one and must go first".into(),
     };
     check("another one depends on it", &needed, Rule::E10, &wait);
+    let with_it = Observed {
+        needed_by: needed_by(true),
+        ..marked.clone()
+    };
+    check("others deleted that one, too", &with_it, Rule::E10, &wait);
+    let alone = Observed {
+        needed_by: needed_by(false),
+        ..marked.clone()
+    };
+    let remove = Action::Remove;
+    check("others deleted this one alone", &alone, Rule::E10, &remove);
     let held = Observed {
-        execution_holds: Some("shop".into()),
+        execution: Execution::Holds("shop".into()),
         ..marked.clone()
     };
     let wait = Action::Wait {

@@ -16,7 +16,17 @@ pub fn decide(seen: &Observed) -> Decision {
     if seen.ignore && seen.is_completed() {
         return by(Rule::E2);
     }
-    let mut decision = operation(seen);
+    let lost = lost(seen);
+    let mut decision = if lost.is_empty() {
+        operation(seen)
+    } else {
+        // The next look is at what they are then.
+        Decision {
+            actions: vec![Action::PutRight(lost)],
+            ..by(Rule::I5b)
+        }
+    };
+    decision.actions.extend(keep_outside(seen));
     if !seen.held && !seen.marked {
         decision.actions.insert(0, Action::Hold);
         decision.rule = decision.rule.or(Some(Rule::E3));
@@ -229,13 +239,6 @@ fn delete(seen: &Observed) -> Decision {
     if !removable.is_empty() {
         actions.push(Action::Delete(removable));
     }
-    if seen.bare {
-        let unaware = all.iter().filter(|item| item.marked && !item.bare);
-        let unaware: Vec<_> = unaware.map(|item| item.object.clone()).collect();
-        if !unaware.is_empty() {
-            actions.push(Action::KeepOutside(unaware));
-        }
-    }
     let failed = failed_removal(&all);
     if let Some(operation) = seen.operation {
         // A removal that failed is tried again, and one that goes on can be stopped.
@@ -264,6 +267,21 @@ fn delete(seen: &Observed) -> Decision {
         problem,
         ..by(Rule::E10)
     }
+}
+
+/// I5b: items from which others have taken what says whose they are.
+fn lost(seen: &Observed) -> Vec<String> {
+    let lost = seen.items.iter();
+    let lost = lost.filter(|item| !item.is_whole && !item.marked && !seen.marked);
+    lost.map(|item| item.object.clone()).collect()
+}
+
+/// I35b, I36: items that are marked hear that what they deployed is to stay.
+fn keep_outside(seen: &Observed) -> Option<Action> {
+    let unaware = seen.items.iter().filter(|item| item.marked && !item.bare);
+    let unaware: Vec<_> = unaware.map(|item| item.object.clone()).collect();
+    let lets_go = seen.bare && seen.owner_holds.is_none() && (seen.held || !seen.marked);
+    (lets_go && !unaware.is_empty()).then_some(Action::KeepOutside(unaware))
 }
 
 /// How an execution is stopped, and what its status says then.

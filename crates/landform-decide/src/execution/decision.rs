@@ -40,6 +40,8 @@ pub enum Action {
     Ask(Operation, Vec<String>),
     /// These items, by their name in the API, hear that what they deployed is to stay (I36).
     KeepOutside(Vec<String>),
+    /// The labels and owner references of these items, by their name in the API, are written as they should be.
+    PutRight(Vec<String>),
     /// The exports of all items are collected.
     CollectExports,
 }

@@ -16,6 +16,8 @@ mod observed;
 mod order;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_drift;
 
 pub use classes::Class;
 pub use decide::decide;

@@ -19,7 +19,7 @@ pub struct Observed {
     pub operation: Option<Operation>,
     /// Whether it is to be left alone.
     pub ignore: bool,
-    /// Whether what its items deployed is to stay when it goes (I36).
+    /// Whether what its items deployed is to stay when they go: it says so, or an installation above it (I36).
     pub bare: bool,
     /// Whether it was aborted or interrupted as it is now.
     pub stopped: bool,
@@ -61,6 +61,9 @@ pub struct Item {
     pub marked: bool,
     /// Whether it knows that what it deployed is to stay (I36).
     pub bare: bool,
+    /// Whether it says whose it is and what it depends on, as it should: its labels and owner references, which others may
+    /// have changed.
+    pub is_whole: bool,
     /// Whether it was handed out and not picked up yet.
     pub handed_out: bool,
     /// Whether it was handed out to a deployer elsewhere, and none has come for it yet.

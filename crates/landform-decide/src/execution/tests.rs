@@ -6,7 +6,7 @@ use super::{Action, Item, Observed, OrderProblem, Stored, Wanted, check_order, d
 use crate::Rule;
 
 /// An execution with items `a`, and `b` that depends on it, all of which succeeded.
-fn succeeded() -> Observed {
+pub(super) fn succeeded() -> Observed {
     Observed {
         generation: 2,
         observed_generation: Some(2),
@@ -31,7 +31,7 @@ fn wanted(name: &str, depends_on: &[&str]) -> Wanted {
     }
 }
 
-fn item(name: &str, depends_on: &[&str]) -> Item {
+pub(super) fn item(name: &str, depends_on: &[&str]) -> Item {
     Item {
         name: name.into(),
         object: format!("x-{name}"),
@@ -40,6 +40,7 @@ fn item(name: &str, depends_on: &[&str]) -> Item {
         observed_generation: Some(5),
         phase: Some(ExecutionPhase::Succeeded),
         marked: false,
+        is_whole: true,
         handed_out: false,
         unclaimed: false,
         bare: false,

@@ -5,7 +5,7 @@ use landform_api::landscaper::{ErrorCode, InstallationPhase, Operation, WaitingO
 
 use super::automatic::{refused, with_automatic};
 use super::decision::{Action, Decision, Problem};
-use super::delete::delete;
+use super::delete::{delete, keep_outside};
 use super::observed::{Child, ChildKind, Dependency, Import, Observed, Present};
 use crate::Rule;
 use crate::combined::Standing;
@@ -13,7 +13,14 @@ use crate::combined::Standing;
 /// What to do with an installation.
 #[must_use]
 pub fn decide(seen: &Observed) -> Decision {
-    with_automatic(seen, decide_now(seen))
+    let mut decision = with_automatic(seen, decide_now(seen));
+    if !seen.marked && decision.rule != Some(Rule::I1) {
+        // I35b: what goes while this one stays, because others have deleted it or the blueprint no longer has it.
+        // First of all, because an update waits until they are gone.
+        let keep = keep_outside(seen);
+        decision.actions.splice(0..0, keep);
+    }
+    decision
 }
 
 /// The same without what `spec.automaticReconcile` asks for.
@@ -146,7 +153,13 @@ fn update(seen: &Observed) -> Decision {
     if let Some(refused) = refused(seen) {
         return refused;
     }
-    if let Some((sibling, name)) = seen.rivals.first() {
+    // While the parent writes its nested installations, one of two that swap names still has its old spec.
+    let parent = seen.parent.as_ref();
+    let half_written = parent.is_some_and(|parent| {
+        !parent.marked && parent.phase == Some(InstallationPhase::PendingDependencies)
+    });
+    let mut rivals = seen.rivals.iter().filter(|_| !half_written);
+    if let Some((sibling, name)) = rivals.next() {
         return Decision {
             phase: Some(InstallationPhase::Failed),
             problem: Some(Problem {
@@ -182,7 +195,9 @@ fn update(seen: &Observed) -> Decision {
         } else {
             InstallationPhase::Progressing
         };
-        if parent.phase != Some(at_work) {
+        // A write that was refused is tried again without the parent, which has failed for that.
+        let goes_on = seen.refused && parent.phase == Some(InstallationPhase::Failed);
+        if parent.phase != Some(at_work) && !goes_on {
             let on = WaitingOn {
                 rule: Rule::I14b.to_string(),
                 object: Some(installation(&parent.name)),

@@ -62,7 +62,7 @@ fn ask<'a>(operation: Operation, children: impl Iterator<Item = &'a Child>) -> O
 }
 
 /// I35b, I36: those that are marked already hear that what they deployed is to stay.
-fn keep_outside(seen: &Observed) -> Option<Action> {
+pub(super) fn keep_outside(seen: &Observed) -> Option<Action> {
     let unaware = seen
         .children
         .iter()

@@ -22,6 +22,8 @@ pub struct Nested {
     pub marked: bool,
     /// What the operation annotation asks of it.
     pub operation: Option<Operation>,
+    /// Whether a write of its own was refused, which it tries again by itself.
+    pub refused: bool,
     /// What it needs before it can be updated.
     pub needs: Vec<Need>,
     /// All nested installations that export something which it imports, itself too: also those that have no right to the
@@ -207,7 +209,8 @@ impl<'a> Family<'a> {
 fn is_asked(nested: &Nested) -> bool {
     // One that goes keeps the annotation that forces it until it is gone, whatever becomes of it.
     let has_failed = nested.current && nested.phase == Some(InstallationPhase::Failed);
-    nested.operation.is_some() && !(nested.marked && has_failed)
+    // One whose write was refused keeps it for its next try: those above have an end all the same.
+    nested.operation.is_some() && !(has_failed && (nested.marked || nested.refused))
 }
 
 /// The standing of one that does not have to be updated.
@@ -243,6 +246,7 @@ mod tests {
             current: phase != PendingDependencies,
             marked: false,
             operation: None,
+            refused: false,
             after: needs.iter().filter_map(sibling).collect(),
             needs: needs.to_vec(),
         }
@@ -360,6 +364,20 @@ mod tests {
             ..nested("b", Failed, &[])
         };
         assert_eq!(standing(&[asked], "b"), Standing::AtWork);
+    }
+
+    #[test]
+    fn i11b_c6_one_whose_write_was_refused_has_failed_whatever_it_was_asked_for() {
+        for operation in [None, Some(Operation::Reconcile)] {
+            let refused = |current| Nested {
+                operation,
+                refused: true,
+                current,
+                ..nested("b", Failed, &[])
+            };
+            assert_eq!(standing(&[refused(true)], "b"), Standing::Failed);
+            assert_eq!(standing(&[refused(false)], "b"), Standing::AtWork);
+        }
     }
 
     #[test]

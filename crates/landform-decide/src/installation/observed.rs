@@ -34,6 +34,8 @@ pub struct Observed {
     pub aborted: bool,
     /// Whether an update failed with its present spec and imports: another try would, too.
     pub failed_as_it_is: bool,
+    /// Whether a write of its own was refused at its last update, which is tried again.
+    pub refused: bool,
     /// The installation that it is nested in.
     pub parent: Option<Parent>,
     /// Nested installations, and the execution.

@@ -26,6 +26,7 @@ pub(super) fn succeeded() -> Observed {
         ignore: false,
         aborted: false,
         failed_as_it_is: false,
+        refused: false,
         parent: None,
         children: vec![child("shop", Succeeded)],
         imports: vec![Import {
@@ -420,6 +421,10 @@ fn i14b_a_nested_installation_is_updated_only_while_its_parent_progresses() {
         &[UPDATE],
         Some(Progressing),
     );
+    // Its parent has failed for that alone.
+    let mut refused = nested(Some(Failed), false);
+    refused.refused = true;
+    assert_eq!(decide(&refused).rule, Some(Rule::I15), "tried again");
 }
 
 #[test]
@@ -532,6 +537,23 @@ fn i40_two_siblings_that_export_one_name_are_told_so() {
     assert!(problem.message.contains("other") && problem.message.contains("port"));
     assert_eq!(problem.code, Some(ErrorCode::ConfigurationProblem));
     assert_ne!(decide(&changed(|_| {})).rule, Some(Rule::I40));
+    // Not before the parent has written both: they may swap names.
+    let nested = |phase| {
+        changed(|seen| {
+            seen.rivals = vec![("other".into(), "port".into())];
+            seen.parent = Some(Parent {
+                name: "all".into(),
+                phase: Some(phase),
+                marked: false,
+            });
+        })
+    };
+    let waits = nested(PendingDependencies);
+    let pending = Some(PendingDependencies);
+    check("half-written", &waits, Rule::I14b, &[], pending);
+    for phase in [Progressing, Failed] {
+        check("written", &nested(phase), Rule::I40, &[], Some(Failed));
+    }
 }
 
 #[test]

@@ -6,16 +6,19 @@ use kube::ResourceExt as _;
 use kube::api::Api;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use landform_api::landscaper::{GROUP, VERSION, keys, labels};
+use landform_decide::deploy_item::Execution;
 use landform_engine::{Context, Failure};
 
-/// The execution that doesn't let the item of this run go yet. Read now: that the item is marked may be known
+/// What the execution of this run's item is about to do. Read now: that the item is marked may be known
 /// here before it is known that its execution is.
-pub(super) async fn holds(context: &Context) -> Result<Option<String>, Failure> {
+pub(super) async fn of(context: &Context) -> Result<Execution, Failure> {
     let item = context.object();
     let name = labels::get(item.labels(), item.annotations(), keys::MANAGED_BY);
     let marked = item.metadata.deletion_timestamp.is_some();
-    let Some(name) = name.filter(|_| marked) else {
-        return Ok(None);
+    let name = match name {
+        _ if !marked => return Ok(Execution::Stays),
+        Some(name) => name,
+        None => return Ok(Execution::Goes),
     };
     let kind = GroupVersionKind::gvk(GROUP, VERSION, "Execution");
     let resource = ApiResource::from_gvk_with_plural(&kind, "executions");
@@ -29,8 +32,11 @@ pub(super) async fn holds(context: &Context) -> Result<Option<String>, Failure> 
         let mut owners = item.owner_references().iter();
         owners.any(|owner| Some(&owner.uid) == execution.metadata.uid.as_ref())
     };
-    let holding = found.filter(|execution| owned(execution) && is_holding(execution));
-    Ok(holding.map(|_| name.to_owned()))
+    Ok(match found.filter(owned) {
+        Some(execution) if is_holding(&execution) => Execution::Holds(name.to_owned()),
+        Some(execution) if execution.metadata.deletion_timestamp.is_none() => Execution::Stays,
+        Some(_) | None => Execution::Goes,
+    })
 }
 
 /// Whether an execution is marked and has not begun to take its items down. The mark moves its generation, so

@@ -79,10 +79,15 @@ impl DeployItems {
         self
     }
 
-    /// The deployer of an item, if it is one of this process.
+    /// The deployer of an item, if it is one of this process. What goes is removed by the one that has deployed it, whatever
+    /// type the item has got since.
     fn deployer(&self, item: &observe::Item) -> Option<&Arc<dyn Deployer>> {
         let namespace = item.metadata.namespace.as_deref();
-        self.find(&item.object.spec.kind, namespace)
+        let by = item.object.status.deployer.as_ref();
+        let by =
+            by.filter(|by| by.identity == IDENTITY && item.metadata.deletion_timestamp.is_some());
+        let former = by.and_then(|by| self.find(&by.name, namespace));
+        former.or_else(|| self.find(&item.object.spec.kind, namespace))
     }
 
     /// The deployer of a type in a namespace.
@@ -116,7 +121,7 @@ impl Reconciler for DeployItems {
             let needed_by = self.siblings.dependents(context.object());
             let seen = observe::observed(context.now_ms(), &item, deployer.is_some(), needed_by);
             let seen = Observed {
-                execution_holds: execution::holds(context).await?,
+                execution: execution::of(context).await?,
                 ..seen
             };
             let decision = decide(&seen);

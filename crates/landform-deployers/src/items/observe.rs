@@ -7,7 +7,9 @@ use kube::core::{ApiResource, DynamicObject, ObjectMeta};
 use landform_api::duration;
 use landform_api::landscaper::report::WRITE_REFUSED;
 use landform_api::landscaper::{DeployItem, ExecutionPhase, LastError, Operation, keys};
-use landform_decide::deploy_item::{Deployer, Observed, PROGRESSING_TIMEOUT_MS};
+use landform_decide::deploy_item::{
+    Dependent, Deployer, Execution, Observed, PROGRESSING_TIMEOUT_MS,
+};
 use landform_engine::{Context, Failure, read_time};
 use serde::Deserialize as _;
 
@@ -84,7 +86,12 @@ fn is_final(error: &LastError) -> bool {
     error.reason == ABORTED || error.codes.iter().any(|code| code.is_fatal())
 }
 
-pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<String>) -> Observed {
+pub(super) fn observed(
+    now_ms: u64,
+    item: &Item,
+    ours: bool,
+    needed_by: Vec<Dependent>,
+) -> Observed {
     let (spec, status) = (&item.object.spec, &item.object.status);
     let finalizers = item.metadata.finalizers.as_deref().unwrap_or_default();
     let is_true = |key| item.annotation(key) == Some(keys::TRUE);
@@ -125,7 +132,7 @@ pub(super) fn observed(now_ms: u64, item: &Item, ours: bool, needed_by: Vec<Stri
         abort_asked_ms: item.time(keys::ABORT_TIME),
         picked_up_ms: picked_up,
         needed_by,
-        execution_holds: None,
+        execution: Execution::Stays,
         target_changed: item.target_generation.is_some()
             && item.target_generation != status.target_generation,
         timeout_ms: timeout_ms.unwrap_or(PROGRESSING_TIMEOUT_MS),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
 use landform_api::landscaper::{keys, labels};
+use landform_decide::deploy_item::Dependent;
 use parking_lot::RwLock;
 
 /// A namespace and the name of an execution.
@@ -26,6 +27,7 @@ struct Item {
     /// Its name within the execution.
     name: String,
     depends_on: BTreeSet<String>,
+    marked: bool,
 }
 
 impl Siblings {
@@ -54,12 +56,20 @@ impl Siblings {
         }
     }
 
-    /// The items that depend on this one, by their name in the API.
-    pub(super) fn dependents(&self, object: &DynamicObject) -> Vec<String> {
+    /// The items that depend on this one.
+    pub(super) fn dependents(&self, object: &DynamicObject) -> Vec<Dependent> {
         let Some((execution, own)) = read(object) else {
             return Vec::new();
         };
-        self.among(&execution, |item| item.depends_on.contains(&own.name))
+        let maps = self.0.read();
+        let items = maps.items.get(&execution).into_iter().flatten();
+        items
+            .filter(|(_, item)| item.depends_on.contains(&own.name))
+            .map(|(object, item)| Dependent {
+                name: object.clone(),
+                marked: item.marked,
+            })
+            .collect()
     }
 
     /// The items that this one depends on, by their name in the API.
@@ -99,6 +109,7 @@ fn read(object: &DynamicObject) -> Option<(Execution, Item)> {
     let item = Item {
         name,
         depends_on: depends_on.map(str::to_owned).collect(),
+        marked: object.metadata.deletion_timestamp.is_some(),
     };
     let execution = (object.namespace().unwrap_or_default(), execution);
     Some((execution, item))

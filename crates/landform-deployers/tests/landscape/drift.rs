@@ -139,6 +139,53 @@ async fn i5b_what_others_change_below_an_installation_is_put_right() {
     }
 }
 
+/// Labels and owner references, and what stands for labels in annotations.
+fn nothing_said() -> Value {
+    json!({"metadata": {
+        "labels": null, "ownerReferences": null,
+        "annotations": {"landscaper.gardener.cloud/subinstallation-name": null},
+    }})
+}
+
+#[tokio::test]
+async fn i5b_what_says_whose_an_object_is_is_put_right_at_once() {
+    let (mut land, leaf) = root().await;
+    let well = content(&land).await;
+    let items = land.names("DeployItem").await;
+    let mut all = vec![(EXECUTION, "root".to_owned())];
+    all.push((EXECUTION, leaf.clone()));
+    all.extend(items.iter().map(|item| ("DeployItem", item.clone())));
+    let owners = || json!({"metadata": {"ownerReferences": null}});
+    let labels = || json!({"metadata": {"labels": null}});
+    for (kind, name) in &all {
+        for change in [owners(), labels(), nothing_said()] {
+            land.recorder.take();
+            land.patch(kind, name, change.clone()).await;
+            land.quiet().await;
+            assert_eq!(content(&land).await, well, "{kind} {name}: {change}");
+            assert!(land.recorder.take().is_empty(), "nothing is deployed again");
+        }
+        land.stop().await;
+        land.patch(kind, name, nothing_said()).await;
+        land.restart().await;
+        land.quiet().await;
+        assert_eq!(content(&land).await, well, "{kind} {name}, stopped");
+    }
+    // What is deleted later is noticed, however deep it is.
+    for item in items {
+        land.patch("DeployItem", &item, nothing_said()).await;
+        land.quiet().await;
+        land.delete("DeployItem", &item).await;
+        land.until("DeployItem", &item, |object| {
+            object["status"]["phase"] == "Succeeded"
+                && object["metadata"]["deletionTimestamp"].is_null()
+        })
+        .await;
+    }
+    land.quiet().await;
+    assert_eq!(content(&land).await, well);
+}
+
 #[tokio::test]
 async fn i5b_an_item_whose_export_is_gone_is_asked_to_export_again() {
     let (land, _) = root().await;
@@ -175,4 +222,18 @@ async fn i40b_a_newcomer_that_names_a_persons_object_fails_alone_and_can_go() {
     land.delete(NESTED, "c").await;
     land.gone(NESTED, "c").await;
     assert_eq!(land.get("DataObject", "cfg").await["data"], 6);
+}
+
+#[tokio::test]
+async fn i40b_a_name_that_a_person_gives_up_is_taken_without_being_asked() {
+    let land = Landscape::new().await;
+    land.data("cfg", json!(5)).await;
+    land.install("c", product("make", &[], &["cfg"]), wiring(&[], &["cfg"]))
+        .await;
+    land.fails("c", &["cfg", "is not this installation's: delete it"])
+        .await;
+    land.quiet().await;
+    land.delete("DataObject", "cfg").await;
+    land.phase("c", "Succeeded").await;
+    assert_eq!(land.get("DataObject", "cfg").await["data"], "make");
 }

@@ -1,6 +1,8 @@
 //! Writes that the API refuses: who asked for them says so, in words that help, goes on when it may, and can be deleted.
 
 use http::Method;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
 
 use crate::harness::{Landscape, contains, data_import, product, spec, template, text, wiring};
@@ -291,6 +293,75 @@ async fn c6_a_quota_that_is_full_is_told_with_its_name_and_ends_by_itself() {
         .await;
         land.delete("ResourceQuota", "small").await;
         is_up(&land, "one").await;
+        land.stop().await;
+    }
+}
+
+/// A root with two nested installations, of which the second imports from the first.
+fn two(both: bool) -> Value {
+    let first = sub(
+        "first",
+        product("low", &["in"], &["between"]),
+        wiring(&["in"], &["between"]),
+    );
+    let second = sub(
+        "second",
+        product("high", &["between"], &[]),
+        wiring(&["between"], &[]),
+    );
+    let all = if both {
+        vec![first, second]
+    } else {
+        vec![first]
+    };
+    json!({"imports": [data_import("in", json!({}))], "subinstallations": all})
+}
+
+/// The root's second nested installation can't write its execution, after it was asked to run by the first one.
+async fn second_refused(land: &Landscape) {
+    let hard = json!({"count/executions.landscaper.gardener.cloud": "1"});
+    land.create("ResourceQuota", "small", json!({"spec": {"hard": hard}}))
+        .await;
+    land.install("root", two(true), wiring(&["in"], &[])).await;
+    let root = land.phase("root", "Failed").await;
+    let message = text(&root["status"]["lastError"]["message"]);
+    contains(message, &["second", "exceeded quota: small"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i11b_c6_a_nested_installation_whose_write_is_refused_locks_nothing() {
+    for way in ["quota", "blueprint", "delete", "namespace"] {
+        let land = Landscape::in_namespace("team").await;
+        land.data("in", json!("one")).await;
+        second_refused(&land).await;
+        match way {
+            "quota" => {
+                land.delete("ResourceQuota", "small").await;
+                land.phase("root", "Succeeded").await;
+            }
+            "blueprint" => {
+                let spec = spec(two(false), wiring(&["in"], &[]));
+                land.patch("Installation", "root", json!({"spec": spec}))
+                    .await;
+                land.phase("root", "Succeeded").await;
+                land.quiet().await;
+                land.left(
+                    "Installation",
+                    &[&land.nested("root", "first").await, "root"],
+                )
+                .await;
+            }
+            "delete" => {
+                land.delete("Installation", "root").await;
+                is_down(&land).await;
+            }
+            _ => {
+                let namespaces: Api<Namespace> = Api::all(land.client.clone());
+                let background = DeleteParams::background();
+                namespaces.delete("team", &background).await.unwrap();
+                land.gone("Installation", "root").await;
+            }
+        }
         land.stop().await;
     }
 }

@@ -1,7 +1,7 @@
 //! Removals that fail, what no deployer has begun, and what others have deleted: every state has a way out.
 
 use futures::StreamExt as _;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PropagationPolicy};
 use kube::runtime::watcher;
 use serde_json::{Value, json};
 
@@ -190,6 +190,111 @@ async fn i5b_a_nested_installation_that_others_import_from_is_made_again_when_it
 }
 
 #[tokio::test]
+async fn e9_e10_an_item_that_others_depend_on_is_made_again_when_it_is_deleted() {
+    let second = "{name: second, type: test.dev/recorder, dependsOn: [first]}";
+    let land = installed(items(&format!("{}, {second}", recorded("first")))).await;
+    let first = item(&land, "first").await;
+    let before = land.get("DeployItem", &first).await["metadata"]["uid"].clone();
+    land.delete("DeployItem", &first).await;
+    land.until("DeployItem", &first, |object| {
+        let phase = &object["status"]["phase"];
+        object["metadata"]["uid"] != before && phase == "Succeeded"
+    })
+    .await;
+    land.phase("root", "Succeeded").await;
+    // What depends on it has stayed.
+    assert_eq!(land.recorder.take(), ["remove first", "deploy first"]);
+    land.delete("Installation", "root").await;
+    land.gone("Installation", "root").await;
+    assert_eq!(land.recorder.take(), ["remove second", "remove first"]);
+}
+
+#[tokio::test]
+async fn i31b_g13_installations_and_executions_are_not_orphaned() {
+    let land = installed(around(items(&recorded("db")))).await;
+    let inner = land.nested("root", "inner").await;
+    let orphan = DeleteParams {
+        propagation_policy: Some(PropagationPolicy::Orphan),
+        ..DeleteParams::default()
+    };
+    for (kind, name) in [
+        ("Installation", "root"),
+        ("Installation", &inner),
+        ("Execution", &inner),
+    ] {
+        let refused = land.api(kind).delete(name, &orphan).await.unwrap_err();
+        let kube::Error::Api(status) = refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(status.code, 403);
+        contains(&status.message, &[name, &format!("{BARE}=true")]);
+    }
+    land.quiet().await;
+    assert!(land.recorder.take().is_empty());
+    // As the answer says.
+    land.annotate("Installation", "root", BARE, "true").await;
+    land.delete("Installation", "root").await;
+    land.gone("Installation", "root").await;
+    assert!(land.recorder.take().is_empty());
+
+    // One that carries the finalizer of that policy ends, too.
+    let land = installed(around(items(&recorded("db")))).await;
+    let inner = land.nested("root", "inner").await;
+    for (kind, name) in [("Installation", "root"), ("Execution", &inner)] {
+        let mut finalizers = land.get(kind, name).await["metadata"]["finalizers"].clone();
+        finalizers.as_array_mut().unwrap().push("orphan".into());
+        let metadata = json!({"metadata": {"finalizers": finalizers}});
+        land.patch(kind, name, metadata).await;
+    }
+    let api = land.api("Installation");
+    api.delete("root", &DeleteParams::default()).await.unwrap();
+    land.gone("Installation", "root").await;
+    assert_eq!(land.recorder.take(), ["remove db"]);
+    assert!(land.names("DeployItem").await.is_empty());
+}
+
+#[tokio::test]
+async fn i35b_i36_what_is_left_out_and_can_not_go_is_let_go_while_the_installation_lives() {
+    for is_nested in [false, true] {
+        let nest = |blueprint| {
+            if is_nested {
+                around(blueprint)
+            } else {
+                blueprint
+            }
+        };
+        let both = items(&format!("{}, {}", recorded("db"), recorded("extra")));
+        let land = installed(nest(both)).await;
+        land.recorder.break_removal(true);
+        change(&land, nest(items(&recorded("db")))).await;
+        let root = land.phase("root", "Failed").await;
+        let message = text(&root["status"]["lastError"]["message"]);
+        contains(message, &["extra", "refuses to let it go"]);
+        land.annotate("Installation", "root", BARE, "true").await;
+        land.phase("root", "Succeeded").await;
+        assert_eq!(land.names("DeployItem").await.len(), 1, "{is_nested}");
+        // It was about what was to go then.
+        land.recorder.break_removal(false);
+        let no_more = json!({"metadata": {"annotations": {BARE: null}}});
+        land.patch("Installation", "root", no_more).await;
+        land.recorder.take();
+        land.delete("Installation", "root").await;
+        land.gone("Installation", "root").await;
+        assert_eq!(land.recorder.take(), ["remove db"], "{is_nested}");
+    }
+}
+
+/// The name in the API of an item.
+async fn item(land: &Landscape, name: &str) -> String {
+    let items = land.list("DeployItem").await;
+    let key = "execution.landscaper.gardener.cloud/name";
+    let found = items
+        .iter()
+        .find(|item| item["metadata"]["labels"][key] == name);
+    text(&found.unwrap()["metadata"]["name"]).to_owned()
+}
+
+#[tokio::test]
 async fn i35b_the_error_of_a_removal_replaces_that_of_an_importer_that_is_gone() {
     let land = Landscape::new().await;
     land.install("db", product("db", &[], &["y"]), wiring(&[], &["y"]))
@@ -315,6 +420,29 @@ async fn e12_what_no_deployer_has_begun_can_be_corrected_aborted_and_deleted() {
             .await;
         land.phase("root", "Succeeded").await;
         assert_eq!(land.recorder.take(), ["deploy lost"], "{is_nested}");
+    }
+}
+
+#[tokio::test]
+async fn i33_e12_what_was_deployed_goes_by_its_deployer_when_the_type_was_mistyped_since() {
+    let mistyped = || items("{name: db, type: example.com/none}");
+    for is_nested in [false, true] {
+        let nest = |blueprint| {
+            if is_nested {
+                around(blueprint)
+            } else {
+                blueprint
+            }
+        };
+        let land = installed(nest(items(&recorded("db")))).await;
+        change(&land, nest(mistyped())).await;
+        land.until("Installation", "root", |object| {
+            object["status"]["waitingOn"][0]["rule"] == "E12"
+        })
+        .await;
+        land.delete("Installation", "root").await;
+        land.gone("Installation", "root").await;
+        assert_eq!(land.recorder.take(), ["remove db"], "{is_nested}");
     }
 }
 

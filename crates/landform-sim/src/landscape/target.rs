@@ -92,6 +92,12 @@ fn needs(disk: &Disk, object: &str, name: &str) -> bool {
     names.any(|needed| needed == name)
 }
 
+/// Whether an object is being deleted, or gone.
+fn is_going(disk: &Disk, kind: &str, name: &str) -> bool {
+    stored(disk, kind, name)
+        .is_none_or(|object| object["metadata"]["deletionTimestamp"].is_string())
+}
+
 fn stored(disk: &Disk, kind: &str, name: &str) -> Option<Value> {
     let key = Key::new(&Bucket::new(&bucket(kind)), &format!("default/{name}"));
     // A store in memory answers at once.
@@ -160,10 +166,14 @@ impl Target {
         let mut inner = self.inner.lock();
         inner.writes += 1;
         let (name, execution) = (writer.label(keys::ITEM_NAME), writer.owner());
-        let needed_by = inner
-            .things
-            .values()
-            .find(|thing| thing.execution == execution && needs(writer.disk, &thing.object, name));
+        let disk = writer.disk;
+        // What others deleted is made again, and those that depend on it stay.
+        let all_go = is_going(disk, "Execution", &execution);
+        let needed_by = inner.things.values().find(|thing| {
+            thing.execution == execution
+                && needs(disk, &thing.object, name)
+                && (all_go || is_going(disk, "DeployItem", &thing.object))
+        });
         let problem = match needed_by {
             Some(other) => Some(format!(
                 "E10: {name} is taken from its target while {}, which depends on it, is there",

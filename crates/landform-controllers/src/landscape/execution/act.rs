@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kube::core::DynamicObject;
+use kube::ResourceExt as _;
+use kube::core::{DynamicObject, ObjectMeta};
 use landform_api::landscaper::execution::{
     DeployItemTemplate, ExecutionGeneration, VersionedObject, VersionedReference,
 };
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::export;
 use super::observe::{World, item_object};
-use crate::landscape::objects::{owner, set_label};
+use crate::landscape::objects::{is_owned_by, owner, set_label};
 use crate::landscape::report::{Trouble, forget_refusal, set_condition, set_error};
 
 /// One run of one execution.
@@ -194,6 +195,7 @@ impl<'a> Act<'a> {
             Action::Delete(objects) => self.delete(&objects).await,
             Action::Ask(operation, objects) => self.ask(operation, &objects).await,
             Action::KeepOutside(objects) => self.keep_outside(&objects).await,
+            Action::PutRight(objects) => self.put_right(&objects).await,
             Action::CollectExports => {
                 self.status.export_ref = export::collect(self.context, &self.world).await?;
                 let wanted = &self.world.execution.spec.deploy_items;
@@ -242,8 +244,7 @@ impl<'a> Act<'a> {
             self.context.inherit(&mut wanted.metadata);
             let labels = wanted.metadata.labels.get_or_insert_default();
             labels.extend(template.labels.clone());
-            set_label(&mut wanted.metadata, keys::MANAGED_BY, &own);
-            set_label(&mut wanted.metadata, keys::ITEM_NAME, &template.name);
+            self.own(&mut wanted.metadata, &template.name)?;
             let annotations = wanted.metadata.annotations.get_or_insert_default();
             if depends_on.is_empty() {
                 annotations.remove(keys::DEPENDS_ON);
@@ -318,9 +319,8 @@ impl<'a> Act<'a> {
     }
 
     async fn delete(&self, objects: &[String]) -> Result<(), Failure> {
-        let annotations = self.world.metadata.annotations.as_ref();
         let key = keys::DELETE_WITHOUT_UNINSTALL;
-        let bare = annotations.and_then(|all| all.get(key)).map(String::as_str) == Some(keys::TRUE);
+        let bare = self.world.observed().bare;
         for object in objects {
             let Some(item) = self.item(object) else {
                 continue;
@@ -336,6 +336,48 @@ impl<'a> Act<'a> {
                 .objects
                 .delete("DeployItem", &item.metadata)
                 .await?;
+        }
+        Ok(())
+    }
+
+    /// An item says whose it is.
+    fn own(&self, item: &mut ObjectMeta, name: &str) -> Result<(), Failure> {
+        let own = &self.world.metadata;
+        set_label(
+            item,
+            keys::MANAGED_BY,
+            own.name.as_deref().unwrap_or_default(),
+        );
+        set_label(item, keys::ITEM_NAME, name);
+        if !is_owned_by(item, own.uid.as_deref()) {
+            let owners = serde_json::from_value(owner("Execution", own));
+            let owners = owners
+                .map_err(|error| Failure::Invalid(format!("an item can't be written: {error}")))?;
+            item.owner_references = Some(owners);
+        }
+        Ok(())
+    }
+
+    async fn put_right(&self, objects: &[String]) -> Result<(), Failure> {
+        for (name, (found, _)) in &self.world.items {
+            if objects.contains(&found.name_any()) {
+                let mut wanted = found.clone();
+                self.own(&mut wanted.metadata, name)?;
+                let templates = &self.world.execution.spec.deploy_items;
+                let template = templates.iter().find(|item| item.name == *name);
+                let depends_on = template.map(|item| item.depends_on.join(","));
+                let labels = wanted.metadata.labels.get_or_insert_default();
+                labels.extend(template.map(|item| item.labels.clone()).unwrap_or_default());
+                let annotations = wanted.metadata.annotations.get_or_insert_default();
+                if let Some(depends_on) = depends_on.filter(|names| !names.is_empty()) {
+                    let noted = annotations.entry(keys::DEPENDS_ON.to_owned());
+                    noted.or_insert(depends_on);
+                }
+                self.world
+                    .objects
+                    .write("DeployItem", found, &wanted)
+                    .await?;
+            }
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::landscaper::{self, Execution, keys};
+use landform_api::landscaper::{self, Execution};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::execution::{Decision, decide};
 use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related};
@@ -17,7 +17,6 @@ use serde::Deserialize as _;
 
 use super::facts::{self, GivenKind, content, movement};
 use super::index::Index;
-use super::objects::labelled;
 use super::{rename, report};
 pub(super) use observe::item_object;
 
@@ -67,17 +66,25 @@ impl Reconciler for Executions {
     }
 
     fn related(&self) -> Vec<Related> {
-        let items = Related::new(landscaper::kind("DeployItem"), |item| {
-            let execution = labelled(item, keys::MANAGED_BY).into_iter();
-            execution
-                .map(|name| (item.namespace(), name.to_owned()))
-                .collect()
+        let index = self.index.clone();
+        let items = Related::new(landscaper::kind("DeployItem"), move |item| {
+            let execution = index.execution_of(item).into_iter();
+            execution.map(|name| (item.namespace(), name)).collect()
         });
-        // An execution that goes together with its installation waits for a word of that.
-        let owners = Related::new(landscaper::kind("Installation"), |installation| {
-            let marked = installation.metadata.deletion_timestamp.is_some();
-            let name = marked.then(|| (installation.namespace(), installation.name_any()));
-            name.into_iter().collect()
+        // An execution that goes together with its installation waits for a word of that. What its items deployed may stay
+        // when an installation above it says so.
+        let index = self.index.clone();
+        let owners = Related::new(landscaper::kind("Installation"), move |installation| {
+            let namespace = installation.namespace().unwrap_or_default();
+            let own = installation.name_any();
+            let names = if facts::is_bare(installation) {
+                index.with_nested(&namespace, &own)
+            } else {
+                let marked = installation.metadata.deletion_timestamp.is_some();
+                marked.then_some(own).into_iter().collect()
+            };
+            let names = names.into_iter();
+            names.map(|name| (Some(namespace.clone()), name)).collect()
         });
         // What it has collected from its items, when others have changed it (I5b).
         let exports = Related::owned(landscaper::kind("DataObject"), &self.kind());

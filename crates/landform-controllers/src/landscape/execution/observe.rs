@@ -29,6 +29,8 @@ pub(super) struct World {
     /// The phase of the installation that owns it, if that is marked for deletion.
     owner: Option<(String, Option<InstallationPhase>)>,
     exports_lost: bool,
+    /// Whether an installation above it says that what was deployed is to stay.
+    bare: bool,
 }
 
 impl World {
@@ -56,8 +58,9 @@ impl World {
             .await?;
         let mut items = BTreeMap::new();
         for object in found.into_iter().flatten() {
-            // Labels can be changed by others, and are put right by the next update.
-            let ours = is_owned_by(&object.metadata, metadata.uid.as_deref());
+            // Labels and owner references can be changed by others, and are put right.
+            let ours = is_owned_by(&object.metadata, metadata.uid.as_deref())
+                || context.is_part(&object) == Some(true);
             let mut of_spec = execution.spec.deploy_items.iter();
             let item = of_spec.find(|item| item_object(&metadata, &item.name) == object.name_any());
             let name = item.map(|item| item.name.as_str());
@@ -68,6 +71,8 @@ impl World {
                 items.insert(name, (object, item));
             }
         }
+        let installation = crate::landscape::objects::owning_installation(&metadata);
+        let bare = index.is_bare(&namespace, installation.unwrap_or(&own));
         let owner = Self::owner(&metadata, &objects).await?;
         let exports_lost = match exports_of(&own, &execution) {
             Some(exports) if index.drift(&namespace, [&exports]).is_some() => {
@@ -79,6 +84,7 @@ impl World {
         };
         Ok(Self {
             exports_lost,
+            bare,
             metadata,
             execution,
             items,
@@ -106,6 +112,7 @@ impl World {
     pub(super) fn observed(&self) -> Observed {
         let items = self.items.iter().map(|(name, (object, _))| Item {
             name: name.clone(),
+            is_whole: self.is_whole(name, object),
             ..facts::item(object)
         });
         let seen = observed(&self.metadata, &self.execution, items.collect());
@@ -114,8 +121,17 @@ impl World {
         Observed {
             owner_holds: owner.map(|(name, _)| name.clone()),
             exports_lost: self.exports_lost,
+            bare: seen.bare || self.bare,
             ..seen
         }
+    }
+
+    /// Whether an item says whose it is and what it depends on, as it was written.
+    fn is_whole(&self, name: &str, item: &DynamicObject) -> bool {
+        let own = self.metadata.name.as_deref();
+        labelled(item, keys::MANAGED_BY) == own
+            && labelled(item, keys::ITEM_NAME) == Some(name)
+            && is_owned_by(&item.metadata, self.metadata.uid.as_deref())
     }
 }
 

@@ -20,6 +20,8 @@ mod state;
 mod update;
 mod warnings;
 
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -36,6 +38,7 @@ use serde_json::{Value, json};
 use super::blueprints::{Blueprints, Sums};
 use super::facts::{self, Facts, GivenKind, movement, parent_of};
 use super::index::Index;
+use super::objects::owning_installation;
 use super::report::set_condition;
 use super::{rename, report};
 
@@ -156,15 +159,27 @@ impl Reconciler for Installations {
     }
 
     fn related(&self) -> Vec<Related> {
-        let execution = Related::owned(landscaper::kind("Execution"), &self.kind());
+        // Its execution has its name; owner references can be changed by others.
+        let execution = Related::new(landscaper::kind("Execution"), |execution| {
+            let owner = owning_installation(&execution.metadata).map(str::to_owned);
+            let names = BTreeSet::from_iter([execution.name_any()].into_iter().chain(owner));
+            let names = names.into_iter();
+            names.map(|name| (execution.namespace(), name)).collect()
+        });
         let index = self.index.clone();
         let relatives = Related::new(self.kind(), move |object| relatives(object, &index));
         // Who imports them refers to them. Who has written them looks at them when others have changed them (I5b).
-        let own = self.kind();
+        // Who would like to export under such a name looks when it is free, or another's.
         let given = [GivenKind::Data, GivenKind::Target];
-        let followed = given.map(|given| {
-            let intact = move |object: &DynamicObject| u64::from(facts::is_intact(given, object));
-            Related::owned(given.kind(), &own).when_moved(intact)
+        let followed = given.map(|kind| {
+            let index = self.index.clone();
+            let related = Related::new(kind.kind(), move |object| concerned(kind, object, &index));
+            related.when_moved(move |object| {
+                let owner = owning_installation(&object.metadata);
+                let mut hasher = DefaultHasher::new();
+                (facts::is_intact(kind, object), owner).hash(&mut hasher);
+                hasher.finish()
+            })
         });
         // It is followed for the index.
         let context = Related::new(landscaper::kind("Context"), |_| Vec::new()).when_moved(|_| 0);
@@ -242,6 +257,21 @@ impl Reconciler for Installations {
     }
 }
 
+/// Whom a DataObject or a Target concerns: the installation that has written it, and those that export something under its
+/// name, which may be another's or a person's.
+fn concerned(
+    kind: GivenKind,
+    object: &DynamicObject,
+    index: &Index,
+) -> Vec<(Option<String>, String)> {
+    let namespace = object.namespace().unwrap_or_default();
+    let name = object.name_any();
+    let mut names = index.exporters(&namespace, &facts::Given { kind, name });
+    names.extend(owning_installation(&object.metadata).map(str::to_owned));
+    let names = names.into_iter();
+    names.map(|name| (Some(namespace.clone()), name)).collect()
+}
+
 /// Who must look again when an installation moved: its parent, its nested installations, siblings that
 /// wait with their deletion until it imports nothing from them any more, and those that export what it
 /// exports, which only one of them can.
@@ -250,7 +280,10 @@ fn relatives(object: &DynamicObject, index: &Index) -> Vec<(Option<String>, Stri
     let own = object.name_any();
     let mut names = index.children(&namespace, &own);
     names.extend(parent_of(object));
+    names.extend(owning_installation(&object.metadata).map(str::to_owned));
     let before = index.facts(&namespace, &own);
+    // Others may have taken away what says whose it is.
+    names.extend(before.as_ref().and_then(|facts| facts.parent.clone()));
     let (before, rivals) = before
         .map(|facts| (facts.imports, facts.exports))
         .unwrap_or_default();

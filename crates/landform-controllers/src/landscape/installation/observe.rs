@@ -129,6 +129,7 @@ impl World {
             now_ms: context.now_ms(),
             automatic: automatic::observed(spec.automatic_reconcile.as_ref(), status),
             failed_as_it_is: (failed && !by_others && !nested_changed) || waits_for_parent,
+            refused: facts.refused,
             generation: metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
             phase: status.phase,
@@ -364,8 +365,10 @@ impl Below<'_> {
         }
         let mut children = self.children.iter();
         let edited = children.find(|(kind, object)| {
+            let parent = facts::parent_of(object);
             let is_whole = facts::is_as_written(word(*kind), object)
-                && is_owned_by(&object.metadata, self.uid);
+                && is_owned_by(&object.metadata, self.uid)
+                && (*kind == ChildKind::Execution || parent.as_deref() == Some(self.own));
             object.metadata.deletion_timestamp.is_none() && !is_whole
         });
         if let Some((kind, object)) = edited {

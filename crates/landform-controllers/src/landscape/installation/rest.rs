@@ -81,6 +81,7 @@ pub(super) fn observed(
         now_ms: 0,
         automatic: Automatic::default(),
         failed_as_it_is: false,
+        refused: facts.refused,
         generation: metadata.generation.unwrap_or_default(),
         observed_generation: status.observed_generation,
         phase: status.phase,
