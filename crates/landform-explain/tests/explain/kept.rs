@@ -63,8 +63,6 @@ async fn i1_one_that_is_ignored_names_the_annotation_until_that_is_removed() {
     let expected = "\
 Installation/db is Succeeded since TIME
 
-Installation/db Succeeded
-
 Root cause
   Installation/db: it is Succeeded and has the annotation landscaper.gardener.cloud/ignore: Landform leaves it alone, whatever changes
   Ignored, since TIME, rule I1
