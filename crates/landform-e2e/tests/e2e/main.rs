@@ -54,7 +54,6 @@ mod verbs_apply;
 mod verbs_read;
 mod verbs_shell;
 mod verbs_work;
-mod waits;
 mod why;
 mod words;
 
