@@ -169,8 +169,12 @@ async fn retry_all(client: &Client, everywhere: bool) -> Result<ExitCode, AnyErr
             }
             let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
             let place = Place::new(kind.clone(), text("namespace"), text("name"));
-            ask(client, &place, Operation::Reconcile).await?;
             count += 1;
+            if let Some(why) = ignored(&place, object) {
+                say(&format!("{why}\n"))?;
+                continue;
+            }
+            ask(client, &place, Operation::Reconcile).await?;
             say(&format!("{} is tried again\n", place.short()))?;
         }
     }
@@ -187,6 +191,27 @@ fn is_failed(object: &Value) -> bool {
     )
 }
 
+/// Why nothing that is asked of an object would be done: in a final phase one with the annotation is left alone (I1, E2).
+fn ignored(place: &Place, object: &Value) -> Option<String> {
+    let metadata = &object["metadata"];
+    let phase = object["status"]["phase"].as_str();
+    let is_final = match place.kind.kind.as_str() {
+        "Installation" | "Execution" => matches!(phase, Some("Succeeded" | "Failed" | "Aborted")),
+        _ => false,
+    };
+    let is_ignored = is_final && metadata["annotations"][keys::IGNORE] == keys::TRUE;
+    is_ignored.then(|| {
+        let namespace = metadata["namespace"].as_str().unwrap_or("default");
+        format!(
+            "{} has the annotation {ignore}: Landform leaves it alone; remove the annotation first: kubectl annotate {} {} -n {namespace} {ignore}-",
+            place.short(),
+            place.kind.singular,
+            place.name,
+            ignore = keys::IGNORE
+        )
+    })
+}
+
 /// Whether an object waits for something that Landform doesn't hear of, such as a right, or tells an error of its last run.
 fn is_held_up(object: &Value) -> bool {
     let lacks_rights = object["status"].to_string().contains(RIGHTS_MISSING);
@@ -201,8 +226,11 @@ fn has_operations(place: &Place) -> bool {
 
 async fn ask(client: &Client, place: &Place, operation: Operation) -> Result<(), AnyError> {
     let patch = json!({"metadata": {"annotations": {keys::OPERATION: operation.as_str()}}});
-    if get(client, &place.path()).await?.is_none() {
+    let Some(object) = get(client, &place.path()).await? else {
         return Err(place.missing().into());
+    };
+    if let Some(why) = ignored(place, &object) {
+        return Err(why.into());
     }
     merge(client, &place.path(), &patch).await.map(drop)
 }

@@ -75,6 +75,16 @@ pub(super) struct Handle {
 }
 
 impl Handle {
+    /// An object that is changed itself.
+    pub(super) fn alone(object: &ObjectRef) -> Self {
+        Self {
+            object: object.clone(),
+            file: None,
+            leaves: false,
+            again: None,
+        }
+    }
+
     /// `Installation/web in the file web.yaml`.
     pub(super) fn place(&self) -> String {
         match &self.file {
@@ -237,8 +247,16 @@ fn without_automatic(
             let own = ObjectRef::of(object);
             let option = namespace_option(object);
             let (kind, name) = (own.kind.to_lowercase(), &own.name);
+            let then = if object["status"]["phase"] == "Failed" && !deleting(object) {
+                format!(
+                    "; then fix what has failed, and run: landform retry {}",
+                    argument(&own)
+                )
+            } else {
+                String::new()
+            };
             person(format!(
-                "remove the annotation; Landform goes on by itself then: kubectl annotate {kind} {name}{option} {annotation}-"
+                "remove the annotation; Landform goes on by itself then: kubectl annotate {kind} {name}{option} {annotation}-{then}"
             ))
         }
         Sort::Finalizer { name, responsible } => Advice {
@@ -485,7 +503,13 @@ fn about_account(object: &Value) -> Advice {
 }
 
 /// What to do about an object that is waited for although nothing is wrong with it.
-pub(super) fn about_well(object: &ObjectRef, wait: &Wait, waiting: &Handle) -> Advice {
+/// `own` is what a person would change to move the object itself.
+pub(super) fn about_well(
+    object: &ObjectRef,
+    own: &Handle,
+    wait: &Wait,
+    waiting: &Handle,
+) -> Advice {
     if tells_of_rights(&wait.reason) {
         let waiting = argument(&waiting.object);
         return grant(&format!(
@@ -501,6 +525,11 @@ pub(super) fn about_well(object: &ObjectRef, wait: &Wait, waiting: &Handle) -> A
             Rank::InWork,
             format!("wait: {object} is deleted by itself; to keep it, bring it back into a file"),
         ),
+        (_, "DataObject" | "Target") if own.object != *object => person(format!(
+            "change what exports {object}: {}, or change {}",
+            own.place(),
+            waiting.place()
+        )),
         (_, "Secret" | "ConfigMap" | "DataObject" | "Target") => {
             person(format!("change {object}, or {}", waiting.place()))
         }

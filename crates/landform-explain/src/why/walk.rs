@@ -21,6 +21,9 @@ use crate::reader::{ReadError, Reader};
 const LINKS: usize = 3_000;
 /// So many objects are asked about a second time when no root was found.
 const ASKED: usize = 20;
+/// The rule by which an installation that is being deleted waits for others that import from it, and its words.
+const IN_THE_WAY: &str = "I31";
+const IMPORTS: &str = "imports";
 /// So many objects may be waited for by one.
 const WAITS: usize = 50;
 
@@ -133,6 +136,14 @@ impl Walk<'_> {
             deletion: deletion.as_ref(),
         };
         let mut judged = judge::judge(&facts);
+        if link != 0 && !deleting && self.is_only_in_the_way(link) {
+            // What it waits for itself changes nothing for those that it keeps from going.
+            judged = Judged {
+                state: judged.state,
+                well: true,
+                ..Judged::default()
+            };
+        }
         if deleting {
             let within = unserved::within(self.cache.custom_kinds().await, &object);
             if !within.is_empty() {
@@ -189,9 +200,15 @@ impl Walk<'_> {
                 Err(error) => return Err(error),
             }
         }
+        let known = self.links.len();
         let Some(on) = self.enter(object) else {
             return Ok(());
         };
+        let in_the_way =
+            waiting.rule.as_deref() == Some(IN_THE_WAY) && waiting.reason.contains(IMPORTS);
+        if on < known && in_the_way && !self.waited_for.contains(&on) {
+            self.waited_for.push(on);
+        }
         if let Some(link) = self.links.get_mut(link) {
             link.waits_for.push(Wait {
                 link: on,
@@ -310,8 +327,18 @@ impl Walk<'_> {
             }
         }
         let waiter = self.waiter(link);
-        if let Some((waiter, _)) = waiter.filter(|(_, wait)| wait.rule.as_deref() == Some("R15")) {
-            // A project waits for its end, and has not looked since.
+        let awaits_end = |(waiter, wait): &(usize, &Wait)| {
+            let rule = wait.rule.as_deref().unwrap_or_default();
+            let goes = self
+                .links
+                .get(*waiter)
+                .is_some_and(|link| link.state.deleting);
+            rule == "R15"
+                || (goes && matches!(rule, "I31" | "I33" | "E10") && !exportable)
+                || (goes && rule.starts_with('G'))
+        };
+        if let Some((waiter, _)) = waiter.filter(awaits_end) {
+            // What waits for its end has not looked since.
             let waiter = self.name(waiter).unwrap_or_else(|| name.clone());
             let (cause, advice) = act::about_gone(name, &waiter);
             self.root(link, cause, advice);
@@ -342,13 +369,29 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The first link that waits for a link, and how.
+    /// The first link that waits for a link, and how; one that can't go because of it comes before others.
     fn waiter(&self, link: usize) -> Option<(usize, &Wait)> {
-        let mut links = self.links.iter().enumerate();
-        links.find_map(|(waiter, found)| {
+        let waiters = || self.waiters(link);
+        let kept = waiters().find(|(_, wait)| wait.rule.as_deref() == Some(IN_THE_WAY));
+        kept.or_else(|| waiters().next())
+    }
+
+    /// All links that wait for a link, and how.
+    fn waiters(&self, link: usize) -> impl Iterator<Item = (usize, &Wait)> {
+        let links = self.links.iter().enumerate();
+        links.filter_map(move |(waiter, found)| {
             let wait = found.waits_for.iter().find(|wait| wait.link == link)?;
             Some((waiter, wait))
         })
+    }
+
+    /// Whether a link is waited for only by those that can't go before it has gone.
+    fn is_only_in_the_way(&self, link: usize) -> bool {
+        let name = self.name(link);
+        name.is_some_and(|name| name.kind == "Installation")
+            && self.waiters(link).all(|(_, wait)| {
+                wait.rule.as_deref() == Some(IN_THE_WAY) && wait.reason.contains(IMPORTS)
+            })
     }
 
     /// Nested objects that are to blame for a failure, in the words of the one that failed by them.
@@ -486,11 +529,16 @@ impl Walk<'_> {
                 continue;
             };
             let engine = self.cache.reader.engine(&name).await;
+            let deletion = if judge::deleting(&object) {
+                self.cache.reader.deletion(&name).await
+            } else {
+                None
+            };
             let facts = Facts {
                 name: &name,
                 object: &object,
                 engine: engine.as_ref(),
-                deletion: None,
+                deletion: deletion.as_ref(),
             };
             let judged = judge::judge(&facts);
             let handle = self.handle(&object).await?;
@@ -510,11 +558,19 @@ impl Walk<'_> {
                 continue;
             };
             let wait = wait.clone();
+            let goes = self.links.get(link).is_some_and(|link| link.state.deleting);
+            if goes && wait.rule.as_deref() == Some(IN_THE_WAY) {
+                continue;
+            }
             let (Some(name), Some(handle)) = (self.name(link), self.handle_of(waiter).await?)
             else {
                 continue;
             };
-            let advice = act::about_well(&name, &wait, &handle);
+            let own = self
+                .handle_of(link)
+                .await?
+                .unwrap_or_else(|| Handle::alone(&name));
+            let advice = act::about_well(&name, &own, &wait, &handle);
             let waiting = self.name(waiter).map(|name| name.to_string());
             let cause = Cause {
                 sort: Sort::Waits,

@@ -167,6 +167,20 @@ impl World {
             .await
     }
 
+    /// Waits until an object is gone.
+    pub(crate) async fn until_gone(&self, kind: &str, name: &str) {
+        let gone = async {
+            let mut watch = std::pin::pin!(watcher::watch_object(self.api(kind), name));
+            while let Some(found) = watch.next().await {
+                if matches!(found, Ok(None)) {
+                    return;
+                }
+            }
+        };
+        let ended = tokio::time::timeout(PATIENCE, gone).await;
+        assert!(ended.is_ok(), "{kind} {name} is still there");
+    }
+
     /// Reads a path below the views.
     pub(crate) async fn view(&self, path: &str) -> Value {
         let request = http::Request::get(format!("/apis/landform.dev/v1alpha1/{path}"));

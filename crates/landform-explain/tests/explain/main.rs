@@ -8,6 +8,7 @@
 
 mod deployer;
 mod harness;
+mod kept;
 mod reads;
 mod trouble;
 mod unserved;

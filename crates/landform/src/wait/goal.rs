@@ -106,12 +106,23 @@ impl Goal {
     pub(super) fn usual(place: &Place) -> Result<Self, AnyError> {
         let own = [landscaper::GROUP, catalog::GROUP, project::GROUP];
         if own.contains(&place.kind.group.as_str()) {
-            return Ok(Self::Phase("Succeeded".to_owned()));
+            let phase = match place.kind.kind.as_str() {
+                project::KIND => "Synced",
+                "Catalog" => "Ready",
+                "Reconciler" => return Self::parse("condition=Ready"),
+                _ => "Succeeded",
+            };
+            return Ok(Self::Phase(phase.to_owned()));
         }
         misused(format!(
             "say what {} should become: --for=delete, --for=condition=TYPE, --for=jsonpath='{{.PATH}}'=VALUE or --for=phase=PHASE",
             place.short()
         ))
+    }
+
+    /// Whether what is asked for is what a run has said of it.
+    pub(super) fn tells_of_a_run(&self) -> bool {
+        matches!(self, Self::Phase(_))
     }
 
     /// How an object stands.
@@ -197,10 +208,18 @@ fn phase(object: &Value, wanted: &str) -> Standing {
     if phase.eq_ignore_ascii_case(wanted) {
         return Standing::Reached(phase.to_owned());
     }
-    let because = [error, waits].into_iter().find(|text| !text.is_empty());
+    let problem = status["problems"][0]["message"].as_str();
+    let said = problem
+        .or_else(|| status["message"].as_str())
+        .unwrap_or_default();
+    let because = [error, waits, said]
+        .into_iter()
+        .find(|text| !text.is_empty());
     let because = because.map_or(String::new(), |text| format!(": {text}"));
     match phase {
         "Failed" | "Aborted" => Standing::Never(format!("has {}{because}", phase.to_lowercase())),
+        // A project or a catalog: what is wrong stands in files.
+        "Incomplete" | "Held" | "Stale" => Standing::Never(format!("is {phase}{because}")),
         "" => Standing::Open(format!("nobody has looked at it yet{because}")),
         phase => Standing::Open(format!("{phase}{because}")),
     }
@@ -275,6 +294,39 @@ mod tests {
         newer["metadata"]["generation"] = 3.into();
         assert!(matches!(
             goal("phase=Succeeded").judge(Some(&newer)),
+            Standing::Open(_)
+        ));
+    }
+
+    #[test]
+    fn a_project_or_catalog_that_stays_wrong_says_why() {
+        let object = |status: Value| json!({"metadata": {"generation": 1}, "status": status});
+        let table = [
+            (
+                json!({"phase": "Incomplete", "problems": [{"file": "a.yaml", "message": "bad"}]}),
+                "is Incomplete: bad",
+            ),
+            (
+                json!({"phase": "Stale", "message": "no such directory"}),
+                "is Stale: no such directory",
+            ),
+            (
+                json!({"phase": "Failed", "message": "it can't be read"}),
+                "has failed: it can't be read",
+            ),
+        ];
+        for (status, expected) in table {
+            let found = goal("phase=Synced").judge(Some(&object(status)));
+            assert_eq!(found, Standing::Never(expected.into()));
+        }
+        let synced = object(json!({"phase": "Synced"}));
+        assert_eq!(
+            goal("phase=Synced").judge(Some(&synced)),
+            Standing::Reached("Synced".into())
+        );
+        let settling = object(json!({"phase": "Settling"}));
+        assert!(matches!(
+            goal("phase=Synced").judge(Some(&settling)),
             Standing::Open(_)
         ));
     }

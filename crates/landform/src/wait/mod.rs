@@ -1,8 +1,10 @@
 //! `landform wait`: until objects are as asked for, with the reason when they never will be.
 //!
-//! `goal.rs` reads what is asked for and decides whether it is so; this file watches.
+//! `goal.rs` reads what is asked for and decides whether it is so; `settled.rs` waits until that is about the present;
+//! this file watches.
 
 mod goal;
+mod settled;
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +31,7 @@ use goal::{Goal, Standing};
 const EXAMPLES: &str = "Examples:
   landform wait inst/db                                until it has Succeeded; fails at once when it Failed
   landform wait inst/db inst/web --timeout=10m         until both have
+  landform wait project/shop                           until its files are read and all objects are as they say
   landform wait inst/db --for=delete                   until it is gone
   landform wait crd/shops.example.com --for=condition=Established
   landform wait deploy/web --for=jsonpath='{.status.readyReplicas}'=2
@@ -44,7 +47,7 @@ pub(crate) struct WaitArgs {
     #[command(flatten)]
     files: FileArgs,
     /// delete, condition=TYPE[=STATUS], jsonpath='{.PATH}'[=VALUE] or phase=PHASE [default: phase=Succeeded for
-    /// Landform's kinds].
+    /// Landform's kinds, phase=Synced for projects, phase=Ready for catalogs].
     #[arg(long = "for", value_name = "WHAT")]
     goal: Option<String>,
     /// Waiting ends after this time, for instance 30s or 5m; 0s looks once.
@@ -147,7 +150,7 @@ async fn one(
 ) -> Result<String, AnyError> {
     // A watch can't be told from one that shows nothing: a first look finds what isn't there.
     let found = get(client, &place.path()).await?;
-    if let Some(ended) = judge(place, goal, found.as_ref(), tell)? {
+    if let Some(ended) = judge_settled(client, place, goal, found.as_ref(), tell).await? {
         return Ok(ended);
     }
     let kind = &place.kind;
@@ -181,11 +184,30 @@ async fn one(
                 continue;
             }
         };
-        if let Some(ended) = judge(place, goal, found.as_ref(), tell)? {
+        let ended = judge_settled(client, place, goal, found.as_ref(), tell).await?;
+        if let Some(ended) = ended {
             return Ok(ended);
         }
     }
     Err("the server has ended the watch: ask again".into())
+}
+
+/// The same, of the present: an end by a phase may be that of files, imports or nested objects as they were before.
+async fn judge_settled(
+    client: &Client,
+    place: &Place,
+    goal: &Goal,
+    found: Option<&Value>,
+    tell: &(dyn Fn(String) + Sync),
+) -> Result<Option<String>, AnyError> {
+    let judged = judge(place, goal, found, tell);
+    if matches!(judged, Ok(None)) || !goal.tells_of_a_run() {
+        return judged;
+    }
+    tell(format!("{}: its files are read", place.short()));
+    settled::settle(client, place, found).await;
+    let found = get(client, &place.path()).await?;
+    judge(place, goal, found.as_ref(), tell)
 }
 
 fn judge(
@@ -221,7 +243,9 @@ async fn late(client: &Client, place: &Place, goal: &Goal, timeout: Duration) ->
     let found = get(client, &place.path()).await.ok().flatten();
     let why = match goal.judge(found.as_ref()) {
         Standing::Open(why) | Standing::Never(why) => why,
-        Standing::Reached(_) => "it is just now".to_owned(),
+        Standing::Reached(_) => {
+            "it says so, and something that it depends on is still at work".to_owned()
+        }
         Standing::Missing => "it is gone".to_owned(),
     };
     format!(

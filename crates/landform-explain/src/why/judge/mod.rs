@@ -72,7 +72,7 @@ pub(in crate::why) enum Sort {
     Failed,
     /// What is in the way of an upgrade or install, and what would unblock it.
     Blocked { unblock: String },
-    /// A marked object that is left alone because of this annotation.
+    /// An object that is left alone because of this annotation.
     Ignored { annotation: &'static str },
     /// A finalizer, and who removes it.
     Finalizer { name: String, responsible: String },
@@ -163,6 +163,10 @@ fn judge_shown(facts: &Facts<'_>) -> Judged {
     if deleting {
         by_deletion(facts, &mut judged);
         judged.causes.extend(by_ignore(facts));
+    } else if let Some(ignored) = by_ignore(facts) {
+        // Nothing else moves it.
+        judged.waits.clear();
+        judged.causes.push(ignored);
     } else {
         by_kind(facts, &mut judged);
     }
@@ -301,7 +305,20 @@ fn told_by_engine(object: &Value) -> Option<Trouble> {
     })
 }
 
+/// Whether the error of an item is that of an aborted run after which its removal has begun: one that was aborted itself
+/// is Failed.
+fn is_error_of_before(object: &Value) -> bool {
+    let status = &object["status"];
+    object["kind"] == "DeployItem"
+        && deleting(object)
+        && status["phase"] == "Deleting"
+        && status["lastError"]["reason"] == "Aborted"
+}
+
 fn trouble(object: &Value) -> Option<Trouble> {
+    if is_error_of_before(object) {
+        return None;
+    }
     match &object["status"]["lastError"] {
         Value::String(message) => Some(Trouble {
             message: message.clone(),

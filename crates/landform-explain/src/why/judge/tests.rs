@@ -431,3 +431,74 @@ fn e12_one_that_failed_without_an_error_is_not_waited_for() {
     let expected = ["Failed: it has failed, and its status doesn't say why"];
     assert_eq!(told(&judged(&item, None, None)), expected);
 }
+
+#[test]
+fn i1_e2_one_that_is_ignored_says_so_whatever_its_phase() {
+    let error = json!({"reason": "R", "message": "boom"});
+    let waiting = json!([{"rule": "I14", "object": {"kind": "Installation", "name": "db"}, "reason": "not yet"}]);
+    let table = [
+        ("Installation", json!({"phase": "Succeeded"}), ""),
+        (
+            "Execution",
+            json!({"phase": "Succeeded", "waitingOn": waiting}),
+            "",
+        ),
+        (
+            "Installation",
+            json!({"phase": "Failed", "lastError": error}),
+            "; its last error: boom",
+        ),
+    ];
+    for (kind, status, more) in table {
+        let mut found = object(LANDSCAPER, kind, status);
+        found["metadata"]["annotations"] = json!({"landscaper.gardener.cloud/ignore": "true"});
+        let phase = found["status"]["phase"].as_str().unwrap_or_default();
+        let expected = format!(
+            "Ignored {{ annotation: \"landscaper.gardener.cloud/ignore\" }}: it is {phase} and has the annotation landscaper.gardener.cloud/ignore: Landform leaves it alone, whatever changes{more}"
+        );
+        let judged = judged(&found, None, None);
+        assert_eq!(told(&judged), [expected], "{kind} {phase}");
+        assert!(!judged.well && !judged.look_below);
+    }
+}
+
+#[test]
+fn g14_the_finalizers_of_the_api_are_landforms_own() {
+    let names = [
+        "cascade_deletion",
+        "foregroundDeletion",
+        "orphan",
+        "kubernetes",
+        "customresourcecleanup.apiextensions.k8s.io",
+        "finalizer.landscaper.gardener.cloud",
+    ];
+    for name in names {
+        let mut marked = object(LANDSCAPER, "Installation", json!({"phase": "Deleting"}));
+        marked["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        marked["metadata"]["finalizers"] = json!([name]);
+        let found = told(&judged(&marked, None, None));
+        assert!(
+            found.iter().all(|cause| !cause.starts_with("Finalizer")),
+            "{name}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn e10_a_removal_at_work_is_not_told_as_the_aborted_run_before_it() {
+    let error = json!({"operation": "Abort", "reason": "Aborted", "message": "stopped"});
+    let mut item = object(
+        LANDSCAPER,
+        "DeployItem",
+        json!({"phase": "Deleting", "lastError": error}),
+    );
+    item["metadata"]["deletionTimestamp"] = json!("2026-11-16T10:00:00Z");
+    let engine = json!({"state": "Running", "reason": "changed", "runningSince": "t"});
+    let found = judged(&item, Some(engine), None);
+    let expected = "Running { since: Some(\"t\") }: it is being reconciled: changed";
+    assert_eq!(told(&found), [expected]);
+    assert_eq!(found.state.error, None);
+    item["status"]["phase"] = json!("Failed");
+    let found = judged(&item, Some(json!({"state": "Idle"})), None);
+    assert_eq!(told(&found), ["Aborted: stopped"]);
+}

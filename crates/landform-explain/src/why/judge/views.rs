@@ -1,5 +1,6 @@
 //! What the collector and the engine say of an object.
 
+use landform_api::keys as meta;
 use landform_api::landscaper::{self, ExecutionPhase, InstallationPhase, keys};
 use landform_api::writer::RIGHTS_MISSING;
 use landform_api::{catalog, project};
@@ -8,8 +9,8 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
-    CYCLIC, Cause, Facts, HookCall, Judged, Sort, Waiting, cause, has_code, is_well, plain_waits,
-    text,
+    CYCLIC, Cause, Facts, HookCall, Judged, Sort, Waiting, cause, deleting, has_code, is_well,
+    plain_waits, text, trouble,
 };
 use crate::object::ObjectRef;
 use crate::why::Trouble;
@@ -84,10 +85,17 @@ pub(super) fn by_ignore(facts: &Facts<'_>) -> Option<Cause> {
         _ => return None,
     };
     let is_ignored = object["metadata"]["annotations"][keys::IGNORE] == keys::TRUE;
+    let phase = text(phase).unwrap_or_default();
+    let (what, error) = match trouble(object) {
+        _ if deleting(object) => ("and so its deletion", None),
+        Some(error) if phase == "Failed" => ("whatever changes", Some(error.message)),
+        _ => ("whatever changes", None),
+    };
+    let error = error.map(|error| format!("; its last error: {error}"));
     let message = format!(
-        "it is {} and has the annotation {}: Landform leaves it alone, and so its deletion",
-        text(phase).unwrap_or_default(),
-        keys::IGNORE
+        "it is {phase} and has the annotation {}: Landform leaves it alone, {what}{}",
+        keys::IGNORE,
+        error.unwrap_or_default()
     );
     let sort = Sort::Ignored {
         annotation: keys::IGNORE,
@@ -129,6 +137,11 @@ fn held_by(facts: &Facts<'_>, name: &str, responsible: &str, judged: &mut Judged
                 | catalog::keys::FINALIZER
                 | project::FINALIZER
                 | hooks::FINALIZER
+                | meta::FINALIZER_CASCADE
+                | meta::FINALIZER_FOREGROUND
+                | meta::FINALIZER_ORPHAN
+                | meta::FINALIZER_NAMESPACE
+                | meta::FINALIZER_CRD
         );
     if landforms {
         return;
