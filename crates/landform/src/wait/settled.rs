@@ -24,6 +24,8 @@ pub(super) async fn settle(client: &Client, place: &Place, found: Option<&Value>
     for name in projects(client, place, found).await {
         let view = format!("{}/{}/-/{name}", project::GROUP, project::KIND);
         run(client, &view).await;
+        // What was being saved while it read is read by the next one.
+        run(client, &view).await;
     }
     let view = place.view_path();
     // What a project has just written may not have reached the engine: a run of its own reads it.
