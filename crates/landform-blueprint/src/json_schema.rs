@@ -98,6 +98,7 @@ fn export() -> Value {
                 "description": "`target` when there is a `targetType`, else `data`, unless it is given.",
             },
             "schema": any_schema(),
+            "secret": {"type": "boolean", "description": "Whether all of it is secret, wherever it comes from."},
             "targetType": text("For instance `landscaper.gardener.cloud/kubernetes-cluster`."),
         }),
     )
