@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use super::config::Configuration;
+use super::record::Record;
 use super::{Bounds, CommandDeployer};
 use crate::local::{Group, Mark};
 use crate::{DeployError, ResolvedTarget};
