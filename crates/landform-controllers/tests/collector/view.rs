@@ -79,14 +79,18 @@ async fn a_namespace_that_ends_shows_what_is_left_in_it() {
         .send(Method::DELETE, "/api/v1/namespaces/team", &Value::Null)
         .await;
     world
-        .until("the namespace in the view", async || {
-            let one = world.get(&format!("{VIEW}/core/Namespace/-/team")).await.1;
-            let content = one["namespaceContent"].to_string();
-            let message = "it waits for what is in it: 1 configmaps; ConfigMap team/held is held by x.io/hold, which the controller of x.io has to remove";
-            let told = one["message"] == message;
-            (told && content == r#"[{"count":1,"resource":"configmaps"}]"#).then_some(())
+        .until("the mark of what is in the namespace", async || {
+            let held = world.get(&format!("{path}/held")).await.1;
+            held["metadata"]["deletionTimestamp"].as_str().map(drop)
         })
         .await;
+    // The view is the collector's: it has to have seen the mark.
+    world.barrier().await;
+    let one = world.read(&format!("{VIEW}/core/Namespace/-/team")).await;
+    let message = "it waits for what is in it: 1 configmaps; ConfigMap team/held is held by x.io/hold, which the controller of x.io has to remove";
+    assert_eq!(one["message"], message);
+    let content = json!([{"count": 1, "resource": "configmaps"}]);
+    assert_eq!(one["namespaceContent"], content);
 }
 
 fn lines(preview: &Value) -> Vec<String> {

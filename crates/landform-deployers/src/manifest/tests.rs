@@ -171,7 +171,7 @@ fn what_is_wrong_is_named_by_its_field_and_not_repeated() {
         ),
         (
             json!({"continuousReconcile": {"every": "0s"}}),
-            "continuousReconcile.every: must be more",
+            "continuousReconcile.every: must be at least 1s",
         ),
     ] {
         let error = read(config).unwrap_err();

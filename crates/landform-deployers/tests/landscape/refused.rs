@@ -330,15 +330,11 @@ async fn second_refused(land: &Landscape) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i11b_c6_a_nested_installation_whose_write_is_refused_locks_nothing() {
-    for way in ["quota", "blueprint", "delete", "namespace"] {
+    for way in ["blueprint", "delete", "namespace"] {
         let land = Landscape::in_namespace("team").await;
         land.data("in", json!("one")).await;
         second_refused(&land).await;
         match way {
-            "quota" => {
-                land.delete("ResourceQuota", "small").await;
-                land.phase("root", "Succeeded").await;
-            }
             "blueprint" => {
                 let spec = spec(two(false), wiring(&["in"], &[]));
                 land.patch("Installation", "root", json!({"spec": spec}))

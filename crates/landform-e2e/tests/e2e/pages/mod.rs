@@ -147,6 +147,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "$ landform delete",
         "what is printed, in tests/e2e/landform_delete.rs",
     ),
+    (
+        "docs/deletion.md",
+        "kubectl annotate installation db landform.dev/protect=true",
+        "a form; landform-apiserver, tests/api/protection.rs protects objects",
+    ),
     ("docs/landscapes.md", "Installation ──renders", "a picture"),
     (
         "docs/migrating-from-landscaper.md",
