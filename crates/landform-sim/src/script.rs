@@ -86,6 +86,10 @@ impl<W: World> Script<W> {
             ["delete", kind, name] => {
                 Action::Wish(Wish::Deleted(ObjectName::of(&self.named(kind, name)?)))
             }
+            ["delete", kind, name, "background"] => {
+                let name = ObjectName::of(&self.named(kind, name)?);
+                Action::Wish(Wish::DeletedBy(name, "Background"))
+            }
             ["ask", kind, name] => Action::Ask(ObjectName::of(&self.named(kind, name)?)),
             ["wait", time] => Action::Wait(duration(time)?),
             ["rest"] => Action::Rest,

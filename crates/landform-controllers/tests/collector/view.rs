@@ -78,18 +78,19 @@ async fn a_namespace_that_ends_shows_what_is_left_in_it() {
     world
         .send(Method::DELETE, "/api/v1/namespaces/team", &Value::Null)
         .await;
+    let view = format!("{VIEW}/core/Namespace/-/team");
+    let content = json!([{"count": 1, "resource": "configmaps"}]);
+    // Its service account goes in the course of the same deletion, before or after the first look.
     world
-        .until("the mark of what is in the namespace", async || {
-            let held = world.get(&format!("{path}/held")).await.1;
-            held["metadata"]["deletionTimestamp"].as_str().map(drop)
+        .until("what is left in the namespace", async || {
+            (world.get(&view).await.1["namespaceContent"] == content).then_some(())
         })
         .await;
     // The view is the collector's: it has to have seen the mark.
     world.barrier().await;
-    let one = world.read(&format!("{VIEW}/core/Namespace/-/team")).await;
+    let one = world.read(&view).await;
     let message = "it waits for what is in it: 1 configmaps; ConfigMap team/held is held by x.io/hold, which the controller of x.io has to remove";
     assert_eq!(one["message"], message);
-    let content = json!([{"count": 1, "resource": "configmaps"}]);
     assert_eq!(one["namespaceContent"], content);
 }
 

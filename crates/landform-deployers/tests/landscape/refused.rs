@@ -1,6 +1,8 @@
 //! Writes that the API refuses: who asked for them says so, in words that help, goes on when it may, and can be deleted.
 
 use http::Method;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
 
 use crate::harness::{Landscape, contains, data_import, product, spec, template, text, wiring};
@@ -327,11 +329,41 @@ async fn second_refused(land: &Landscape) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i11b_c6_a_nested_installation_whose_write_is_refused_fails_its_root() {
-    let land = Landscape::in_namespace("team").await;
-    land.data("in", json!("one")).await;
-    second_refused(&land).await;
-    land.stop().await;
+async fn i11b_c6_a_nested_installation_whose_write_is_refused_locks_nothing() {
+    for way in ["quota", "blueprint", "delete", "namespace"] {
+        let land = Landscape::in_namespace("team").await;
+        land.data("in", json!("one")).await;
+        second_refused(&land).await;
+        match way {
+            "quota" => {
+                land.delete("ResourceQuota", "small").await;
+                land.phase("root", "Succeeded").await;
+            }
+            "blueprint" => {
+                let spec = spec(two(false), wiring(&["in"], &[]));
+                land.patch("Installation", "root", json!({"spec": spec}))
+                    .await;
+                land.phase("root", "Succeeded").await;
+                land.quiet().await;
+                land.left(
+                    "Installation",
+                    &[&land.nested("root", "first").await, "root"],
+                )
+                .await;
+            }
+            "delete" => {
+                land.delete("Installation", "root").await;
+                is_down(&land).await;
+            }
+            _ => {
+                let namespaces: Api<Namespace> = Api::all(land.client.clone());
+                let background = DeleteParams::background();
+                namespaces.delete("team", &background).await.unwrap();
+                land.gone("Installation", "root").await;
+            }
+        }
+        land.stop().await;
+    }
 }
 
 #[tokio::test]
