@@ -153,6 +153,9 @@ pub struct ObjectName {
 /// The reason of a last error about a write that the API refused and that may work later: it is tried again by itself.
 pub const WRITE_REFUSED: &str = "WriteRefused";
 
+/// The reason of a last error about what is below: the installation itself has done all that it was to do.
+pub const NESTED_FAILED: &str = "NestedObjectFailed";
+
 /// The type of the condition that tells of an operation that there isn't.
 pub const CONDITION_OPERATION: &str = "KnownOperation";
 

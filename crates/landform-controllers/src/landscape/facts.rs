@@ -11,7 +11,7 @@ use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
 use landform_api::landscaper::installation::{
     ImportStatus, InstallationExports, InstallationImports, NamedReference, ObjectReference,
 };
-use landform_api::landscaper::report::{ObjectName, WRITE_REFUSED};
+use landform_api::landscaper::report::{NESTED_FAILED, ObjectName, WRITE_REFUSED};
 use landform_api::landscaper::{
     self, AutomaticReconcile, DeployItem, Execution, InstallationPhase, LastError, Operation,
     WaitingOn, keys, names,
@@ -130,6 +130,8 @@ pub(super) struct Facts {
     pub(super) error: Option<String>,
     /// Whether it has failed because a write was refused that it tries again.
     pub(super) refused: bool,
+    /// Whether it has failed because of what is nested in it.
+    pub(super) failed_below: bool,
     /// Whether its spec is what its parent has written.
     pub(super) as_written: bool,
     /// Its blueprint, if that is named by path.
@@ -216,8 +218,8 @@ impl Facts {
                 .last_error
                 .as_ref()
                 .map(|error| error.message.clone()),
-            refused: status.phase == Some(InstallationPhase::Failed)
-                && status.last_error.as_ref().is_some_and(is_refused),
+            refused: has_failed_by(&status, WRITE_REFUSED),
+            failed_below: has_failed_by(&status, NESTED_FAILED),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
             deployed: status.observed_generation.is_some(),
@@ -384,8 +386,13 @@ pub(super) fn given_of(object: &ObjectName) -> Option<Given> {
     })
 }
 
-fn is_refused(error: &LastError) -> bool {
-    error.reason == WRITE_REFUSED
+/// Whether it has failed, and the last error has this reason.
+pub(super) fn has_failed_by(status: &StatusGlance, reason: &str) -> bool {
+    status.phase == Some(InstallationPhase::Failed) && is_about(status.last_error.as_ref(), reason)
+}
+
+fn is_about(error: Option<&LastError>, reason: &str) -> bool {
+    error.is_some_and(|error| error.reason == reason)
 }
 
 pub(super) fn is_bare(object: &DynamicObject) -> bool {
@@ -548,7 +555,7 @@ pub(super) fn execution(object: &DynamicObject) -> Child {
     let execution = Execution::deserialize(&object.data).unwrap_or_default();
     let status = execution.status;
     let operation = operation_of(object);
-    let refused = status.last_error.as_ref().is_some_and(is_refused);
+    let refused = is_about(status.last_error.as_ref(), WRITE_REFUSED);
     let asked = operation.is_some() && !refused;
     let current = status.observed_generation == object.metadata.generation && !asked;
     let phase = status.phase.map(Into::into);

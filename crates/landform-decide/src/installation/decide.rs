@@ -1,6 +1,6 @@
 //! The decision about an installation: core, standard, force and abort flow.
 
-use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::report::{NESTED_FAILED, ObjectName};
 use landform_api::landscaper::{ErrorCode, InstallationPhase, Operation, WaitingOn};
 
 use super::automatic::{refused, with_automatic};
@@ -195,8 +195,8 @@ fn update(seen: &Observed) -> Decision {
         } else {
             InstallationPhase::Progressing
         };
-        // A write that was refused is tried again without the parent, which has failed for that.
-        let goes_on = seen.refused && parent.phase == Some(InstallationPhase::Failed);
+        // A write that was refused is tried again without the parent, which has failed for that and writes nothing.
+        let goes_on = seen.refused && parent.failed_below;
         if parent.phase != Some(at_work) && !goes_on {
             let on = WaitingOn {
                 rule: Rule::I14b.to_string(),
@@ -422,7 +422,7 @@ fn ended(seen: &Observed, rule: Rule) -> Decision {
     let words: Vec<_> = own.chain(stuck).map(failed_child).collect();
     let problem = (!words.is_empty()).then(|| Problem {
         operation: "WaitForNested",
-        reason: "NestedObjectFailed",
+        reason: NESTED_FAILED,
         message: words.join("; "),
         code: None,
     });

@@ -69,6 +69,8 @@ pub struct Parent {
     pub name: String,
     /// Its phase; none too if it is gone.
     pub phase: Option<InstallationPhase>,
+    /// Whether it has failed because of what is nested in it: it has written all of that.
+    pub failed_below: bool,
     /// Whether it is marked for deletion.
     pub marked: bool,
 }

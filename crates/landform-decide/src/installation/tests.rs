@@ -385,6 +385,7 @@ fn i14b_a_nested_installation_is_updated_only_while_its_parent_progresses() {
             seen.parent = Some(Parent {
                 name: "all".into(),
                 phase,
+                failed_below: false,
                 marked,
             });
         })
@@ -421,10 +422,12 @@ fn i14b_a_nested_installation_is_updated_only_while_its_parent_progresses() {
         &[UPDATE],
         Some(Progressing),
     );
-    // Its parent has failed for that alone.
-    let mut refused = nested(Some(Failed), false);
-    refused.refused = true;
-    assert_eq!(decide(&refused).rule, Some(Rule::I15), "tried again");
+    for (failed_below, rule) in [(true, Rule::I15), (false, Rule::I14b)] {
+        let mut refused = nested(Some(Failed), false);
+        refused.refused = true;
+        refused.parent.as_mut().unwrap().failed_below = failed_below;
+        assert_eq!(decide(&refused).rule, Some(rule), "{failed_below}");
+    }
 }
 
 #[test]
@@ -544,6 +547,7 @@ fn i40_two_siblings_that_export_one_name_are_told_so() {
             seen.parent = Some(Parent {
                 name: "all".into(),
                 phase: Some(phase),
+                failed_below: false,
                 marked: false,
             });
         })

@@ -199,6 +199,7 @@ fn i31_a_nested_installation_waits_until_its_parent_lets_it_go() {
             seen.parent = Some(Parent {
                 name: "all".into(),
                 phase: Some(phase),
+                failed_below: false,
                 marked: parent_marked,
             });
         })

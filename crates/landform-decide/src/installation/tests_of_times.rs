@@ -155,6 +155,7 @@ fn i4_nothing_is_done_automatically_where_it_was_not_asked_for() {
     let parent = Parent {
         name: "root".into(),
         phase: Some(Succeeded),
+        failed_below: false,
         marked: false,
     };
     let table = [

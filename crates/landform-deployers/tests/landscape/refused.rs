@@ -5,7 +5,9 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
 
-use crate::harness::{Landscape, contains, data_import, product, spec, template, text, wiring};
+use crate::harness::{
+    Landscape, OPERATION, contains, data_import, product, spec, template, text, wiring,
+};
 use crate::nested::sub;
 use crate::refusals::Refusal;
 
@@ -386,4 +388,74 @@ async fn e5_an_item_whose_labels_others_have_changed_is_found_and_put_right() {
     assert_eq!(land.config("root", "top").await["given"], "two");
     land.delete("Installation", "root").await;
     is_down(&land).await;
+}
+
+/// Three items; the last one may have a label that no object may have.
+fn three(label: &str) -> Value {
+    let item = |name: &str, label: &str| json!({"name": name, "type": "test.dev/recorder", "labels": {"tier": label}, "config": {}});
+    let items = json!({"deployItems": [item("a", "x"), item("b", "x"), item("c", label)]});
+    json!({"deployExecutions": template("items", &items.to_string())})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e8_what_was_handed_out_before_a_refused_item_is_deployed_once() {
+    for refusal in ["exceeded quota: small", "no label!"] {
+        let land = begin().await;
+        let by_quota = refusal.contains("quota");
+        if by_quota {
+            let hard = json!({"hard": {"count/deployitems.landscaper.gardener.cloud": "2"}});
+            land.create("ResourceQuota", "small", json!({"spec": hard}))
+                .await;
+        }
+        let label = if by_quota { "x" } else { "no label!" };
+        land.install("root", three(label), json!({})).await;
+        let failed = land.phase("root", "Failed").await;
+        contains(text(&failed["status"]["lastError"]["message"]), &[refusal]);
+        // Another one comes up meanwhile: much would have been deployed again.
+        land.install("other", product("d", &[], &[]), json!({}))
+            .await;
+        let other = land.until("Installation", "other", |object| {
+            ["Succeeded", "Failed"].contains(&text(&object["status"]["phase"]))
+        });
+        other.await;
+        let deployed = |journal: &[String], item: &str| {
+            let all = journal
+                .iter()
+                .filter(|line| **line == format!("deploy {item}"));
+            all.count()
+        };
+        let journal = land.recorder.journal();
+        assert_eq!(deployed(&journal, "a"), 1, "{refusal}: {journal:?}");
+        assert_eq!(deployed(&journal, "b"), 1, "{refusal}: {journal:?}");
+        // What is forced runs once more, and the word is gone.
+        land.recorder.take();
+        land.annotate("Installation", "root", OPERATION, "force-reconcile")
+            .await;
+        for kind in ["Installation", "Execution"] {
+            land.until(kind, "root", |object| {
+                object["metadata"]["annotations"][OPERATION].is_null()
+                    && object["status"]["phase"] == "Failed"
+            })
+            .await;
+        }
+        land.phase("root", "Failed").await;
+        let journal = land.recorder.take();
+        assert_eq!(deployed(&journal, "a"), 1, "{refusal}: {journal:?}");
+        if by_quota {
+            land.delete("ResourceQuota", "small").await;
+        } else {
+            land.patch(
+                "Installation",
+                "root",
+                json!({"spec": spec(three("x"), json!({}))}),
+            )
+            .await;
+        }
+        land.phase("root", "Succeeded").await;
+        let journal = land.recorder.take();
+        assert_eq!(deployed(&journal, "c"), 1, "{refusal}: {journal:?}");
+        land.delete("Installation", "root").await;
+        land.gone("Installation", "root").await;
+        land.stop().await;
+    }
 }

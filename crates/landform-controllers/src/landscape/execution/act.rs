@@ -26,6 +26,8 @@ pub(super) struct Act<'a> {
     context: &'a Context,
     world: World,
     status: ExecutionStatus,
+    /// Whether this run has handed out an item.
+    begun: bool,
 }
 
 impl<'a> Act<'a> {
@@ -35,6 +37,7 @@ impl<'a> Act<'a> {
             context,
             world,
             status,
+            begun: false,
         }
     }
 
@@ -73,8 +76,9 @@ impl<'a> Act<'a> {
         Ok(first.map_or(Outcome::Done, Outcome::Wait))
     }
 
-    /// An item that can't be written fails the execution: nothing is at work. One that may be written later, when a quota
-    /// has room for it, is tried again. What else the run found is not written: the next one begins where this one did.
+    /// An item that can't be written fails the execution as soon as nothing is at work. One that may be written later, when
+    /// a quota has room for it, is tried again. Which items were written before is kept, so that the next try goes on with
+    /// those that were not; what else the run found is not written.
     async fn fail(&mut self, failure: Failure) -> Result<Outcome, Failure> {
         let (reason, message, code) = match &failure {
             Failure::Refused(message) => (WRITE_REFUSED, message, None),
@@ -86,15 +90,27 @@ impl<'a> Act<'a> {
                 return Err(failure);
             }
         };
-        self.status = self.world.execution.status.clone();
+        let written = std::mem::replace(&mut self.status, self.world.execution.status.clone());
+        self.status.deploy_item_refs = written.deploy_item_refs;
+        self.status.exec_generations = written.exec_generations;
+        let seen = self.world.observed();
+        let phase = if self.begun || seen.items.iter().any(|item| !item.is_completed()) {
+            ExecutionPhase::Progressing
+        } else {
+            ExecutionPhase::Failed
+        };
         let problem = Problem {
             reason,
             message: message.clone(),
             code,
         };
-        self.tell(Some(ExecutionPhase::Failed), Some(problem));
+        self.tell(Some(phase), Some(problem));
         self.status.waiting_on.clear();
         self.context.write_status(&self.status).await?;
+        if let Some(Operation::Reconcile | Operation::ForceReconcile) = seen.operation {
+            // What it asked for is noted item by item.
+            self.act(Action::DropOperation).await?;
+        }
         match failure {
             Failure::Invalid(_) => Ok(Outcome::Done),
             failure => Err(failure),
@@ -211,11 +227,14 @@ impl<'a> Act<'a> {
 
     async fn update(&mut self, names: &[String]) -> Result<(), Failure> {
         let templates = self.world.execution.spec.deploy_items.clone();
+        let generations = &mut self.status.exec_generations;
+        generations.retain(|found| !names.contains(&found.name));
         for name in names {
             let Some(template) = templates.iter().find(|item| item.name == *name) else {
                 continue;
             };
             let item = self.update_item(template).await?;
+            self.begun = true;
             self.remember(name, &item);
         }
         Ok(())

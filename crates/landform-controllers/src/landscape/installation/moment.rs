@@ -2,11 +2,11 @@
 //!
 //! A parent writes what its nested installations import object by object, and one of them may read in between, of this
 //! update some and of the last one the rest. While it writes, the parent isn't `Progressing`. So a run that finds the
-//! parent `Progressing`, then all objects as it has read them, and then the parent as before, has read one update.
+//! parent `Progressing`, or failed for what is nested, then all objects as it has read them, and then the parent as before, has read one update.
 
 use std::collections::BTreeMap;
 
-use landform_api::landscaper::report::ObjectName;
+use landform_api::landscaper::report::{NESTED_FAILED, ObjectName};
 use landform_api::landscaper::{InstallationPhase, installation::ImportStatus};
 use landform_engine::{Context, Failure};
 
@@ -35,6 +35,7 @@ pub(super) fn generations_read(context: &Context) -> BTreeMap<Given, String> {
 struct Standing {
     uid: Option<String>,
     phase: Option<InstallationPhase>,
+    failed_below: bool,
     observed_generation: Option<i64>,
     imports: Vec<ImportStatus>,
     force_begun: bool,
@@ -53,8 +54,9 @@ pub(super) async fn is_one(context: &Context, world: &World) -> Result<(), Failu
         // It goes, or is gone.
         return Ok(());
     };
-    let written = before.phase != Some(InstallationPhase::Progressing) || before.force_begun;
-    if written || !as_read(context, world, &before).await? {
+    // What a refused write has failed doesn't wait for its parent, which has written all that is nested.
+    let rests = before.phase == Some(InstallationPhase::Progressing) || before.failed_below;
+    if !rests || before.force_begun || !as_read(context, world, &before).await? {
         return Err(another_moment(parent));
     }
     match standing(world, parent).await? {
@@ -77,6 +79,7 @@ async fn standing(world: &World, parent: &str) -> Result<Option<Standing>, Failu
         Standing {
             uid: found.metadata.uid,
             phase: status.phase,
+            failed_below: facts::has_failed_by(&status, NESTED_FAILED),
             observed_generation: status.observed_generation,
             imports: status.imports,
             force_begun: status.force_begun,

@@ -413,6 +413,7 @@ impl Around<'_> {
         Parent {
             name: name.to_owned(),
             phase: facts.as_ref().and_then(Facts::phase_for_nested),
+            failed_below: facts.as_ref().is_some_and(|facts| facts.failed_below),
             marked: facts.is_some_and(|facts| facts.marked),
         }
     }
