@@ -90,7 +90,7 @@ impl<'a> Family<'a> {
                 phase: facts.phase,
                 standing: found.standing,
                 because: found.because,
-                unclaimed: facts.unclaimed && facts.operation.is_none(),
+                unclaimed: found.unclaimed,
                 marked: facts.marked,
                 bare: facts.bare,
                 operation: facts.operation,
@@ -108,6 +108,7 @@ impl<'a> Family<'a> {
             marked: facts.marked,
             operation: facts.operation,
             refused: facts.refused,
+            unclaimed: facts.unclaimed && facts.operation.is_none(),
             needs: self.needs(facts),
             after: self.after(facts),
         }

@@ -366,8 +366,8 @@ fn wait_for_nested(seen: &Observed, rule: Rule) -> Decision {
         waiting_on: at_work(seen)
             .map(|child| {
                 if child.unclaimed {
-                    let reason = "no deployer has picked up what it has handed out";
-                    on_child(Rule::E12, child, reason)
+                    let own = "no deployer has picked up what it has handed out";
+                    on_child(Rule::E12, child, child.because.as_deref().unwrap_or(own))
                 } else {
                     on_child(rule, child, "it is in work")
                 }

@@ -24,6 +24,8 @@ pub struct Nested {
     pub operation: Option<Operation>,
     /// Whether a write of its own was refused, which it tries again by itself.
     pub refused: bool,
+    /// Whether all that it waits for below is a deployer that has not come yet.
+    pub unclaimed: bool,
     /// What it needs before it can be updated.
     pub needs: Vec<Need>,
     /// All nested installations that export something which it imports, itself too: also those that have no right to the
@@ -49,6 +51,8 @@ pub struct Found {
     pub standing: Standing,
     /// What keeps it from going on, if it waits.
     pub because: Option<String>,
+    /// Whether it is at work only because a deployer has not come yet, to itself or to those that it waits for.
+    pub unclaimed: bool,
 }
 
 impl Found {
@@ -56,6 +60,14 @@ impl Found {
         Self {
             standing,
             because: None,
+            unclaimed: false,
+        }
+    }
+
+    fn waits(standing: Standing, because: String) -> Self {
+        Self {
+            because: Some(because),
+            ..Self::new(standing)
         }
     }
 }
@@ -139,11 +151,14 @@ impl<'a> Family<'a> {
         let found = match settled(nested) {
             // Nothing in a circle runs, whatever it is asked for (R7).
             _ if is_asked(nested) && !in_circle => Found::new(Standing::AtWork),
-            Some(standing) => Found::new(standing),
-            None if in_circle => Found {
-                standing: Standing::Failed,
-                because: Some("it imports from itself, or from others that do".to_owned()),
+            Some(standing) => Found {
+                unclaimed: standing.is_at_work() && nested.unclaimed,
+                ..Found::new(standing)
             },
+            None if in_circle => Found::waits(
+                Standing::Failed,
+                "it imports from itself, or from others that do".to_owned(),
+            ),
             None => self.prospects(nested),
         };
         self.found.insert(&nested.name, found.clone());
@@ -153,21 +168,23 @@ impl<'a> Family<'a> {
     /// What becomes of one that must be updated.
     fn prospects(&mut self, nested: &'a Nested) -> Found {
         let mut worst = Found::new(Standing::AtWork);
+        let mut unclaimed = true;
         for need in &nested.needs {
             let found = match need {
                 Need::Sibling(name) => self.sibling(name),
-                Need::Missing(what) => Some(Found {
-                    standing: Standing::Failed,
-                    because: Some(format!("it waits for {what}")),
-                }),
-                Need::Outside(what) => Some(Found {
-                    standing: Standing::Waiting,
-                    because: Some(format!("it waits for {what}")),
-                }),
+                Need::Missing(what) => Some(Found::waits(
+                    Standing::Failed,
+                    format!("it waits for {what}"),
+                )),
+                Need::Outside(what) => Some(Found::waits(
+                    Standing::Waiting,
+                    format!("it waits for {what}"),
+                )),
             };
             let Some(found) = found else {
                 continue;
             };
+            unclaimed &= found.unclaimed || !found.standing.is_at_work();
             // One that works may bring anything, so nothing is said before it has ended; unless something has failed.
             let weight = |standing| match standing {
                 Standing::Failed => 3,
@@ -180,6 +197,7 @@ impl<'a> Family<'a> {
                 worst = found;
             }
         }
+        worst.unclaimed &= unclaimed;
         worst
     }
 
@@ -189,18 +207,25 @@ impl<'a> Family<'a> {
         let found = self.look(sibling);
         match found.standing {
             Standing::Succeeded => None,
-            Standing::AtWork | Standing::Init => Some(Found {
-                standing: Standing::AtWork,
-                because: Some(format!("it waits for {name}, which is at work")),
+            Standing::AtWork | Standing::Init if found.unclaimed => Some(Found {
+                unclaimed: true,
+                ..Found::waits(
+                    Standing::AtWork,
+                    format!("it waits for {name}, which waits for a deployer"),
+                )
             }),
-            Standing::Waiting => Some(Found {
-                standing: Standing::Waiting,
-                because: Some(format!("it waits for {name}, which waits itself")),
-            }),
-            Standing::Failed | Standing::Aborted => Some(Found {
-                standing: Standing::Failed,
-                because: Some(format!("it waits for {name}, which has not succeeded")),
-            }),
+            Standing::AtWork | Standing::Init => Some(Found::waits(
+                Standing::AtWork,
+                format!("it waits for {name}, which is at work"),
+            )),
+            Standing::Waiting => Some(Found::waits(
+                Standing::Waiting,
+                format!("it waits for {name}, which waits itself"),
+            )),
+            Standing::Failed | Standing::Aborted => Some(Found::waits(
+                Standing::Failed,
+                format!("it waits for {name}, which has not succeeded"),
+            )),
         }
     }
 }
@@ -247,6 +272,7 @@ mod tests {
             marked: false,
             operation: None,
             refused: false,
+            unclaimed: false,
             after: needs.iter().filter_map(sibling).collect(),
             needs: needs.to_vec(),
         }
@@ -378,6 +404,41 @@ mod tests {
             assert_eq!(standing(&[refused(true)], "b"), Standing::Failed);
             assert_eq!(standing(&[refused(false)], "b"), Standing::AtWork);
         }
+    }
+
+    #[test]
+    fn i11b_e12_what_waits_only_for_a_deployer_of_another_one_is_unclaimed_too() {
+        let unclaimed = |name, unclaimed| Nested {
+            unclaimed,
+            ..nested(name, Progressing, &[])
+        };
+        // (whether a and b are unclaimed, whether c, which waits for both, is)
+        for (a, b, expected) in [
+            (true, true, true),
+            (true, false, false),
+            (false, true, false),
+            (false, false, false),
+        ] {
+            let all = [
+                unclaimed("a", a),
+                unclaimed("b", b),
+                nested("c", PendingDependencies, &[on("a"), on("b")]),
+                nested("d", PendingDependencies, &[on("c")]),
+            ];
+            let found = standings(&all);
+            for name in ["c", "d"] {
+                let found = &found[name];
+                let expected = (Standing::AtWork, expected);
+                assert_eq!(
+                    (found.standing, found.unclaimed),
+                    expected,
+                    "{name} {a} {b}"
+                );
+            }
+        }
+        // One that can go on by itself is at work.
+        let free = nested("free", PendingDependencies, &[]);
+        assert!(!standings(&[free])["free"].unclaimed);
     }
 
     #[test]

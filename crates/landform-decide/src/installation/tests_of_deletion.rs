@@ -136,6 +136,7 @@ fn i5b_a_nested_installation_that_others_deleted_is_held_only_by_those_that_go_t
         marked(|seen| {
             seen.parent = Some(Parent {
                 name: "all".into(),
+                failed_below: false,
                 phase: Some(if parent_marked { Deleting } else { Progressing }),
                 marked: parent_marked,
             });

@@ -6,8 +6,9 @@ use kube::runtime::watcher;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Landscape, OPERATION, contains, files, product, spec, template, text, wiring,
+    Landscape, OPERATION, contains, data_import, files, product, spec, template, text, wiring,
 };
+use crate::nested::sub;
 
 const BARE: &str = "landscaper.gardener.cloud/delete-without-uninstall";
 
@@ -372,12 +373,48 @@ async fn i12_a_changed_blueprint_starts_again_what_was_aborted_below() {
     assert_eq!(land.recorder.take(), ["deploy endless"]);
 }
 
-/// An item of a type that has no deployer, in the installation itself or nested.
-async fn unclaimed(is_nested: bool) -> Landscape {
+/// Where something is that a blueprint deploys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Root,
+    Nested,
+    /// In a nested installation that another one imports from.
+    BeforeAnother,
+}
+
+impl Place {
+    const ALL: [Self; 3] = [Self::Root, Self::Nested, Self::BeforeAnother];
+
+    fn around(self, mut inner: Value) -> Value {
+        match self {
+            Self::Root => inner,
+            Self::Nested => around(inner),
+            Self::BeforeAnother => {
+                inner["exports"] = json!([data_import("between", json!({}))]);
+                inner["exportExecutions"] = template("exports", "exports: {between: 1}");
+                let after = product("after", &["between"], &[]);
+                json!({"subinstallations": [
+                    sub("inner", inner, wiring(&[], &["between"])),
+                    sub("after", after, wiring(&["between"], &[])),
+                ]})
+            }
+        }
+    }
+
+    /// What is deployed when its item `lost` is right.
+    fn deployed(self) -> &'static [&'static str] {
+        match self {
+            Self::Root | Self::Nested => &["deploy lost"],
+            Self::BeforeAnother => &["deploy lost", "deploy after"],
+        }
+    }
+}
+
+/// An item of a type that has no deployer.
+async fn unclaimed(place: Place) -> Landscape {
     let land = Landscape::new().await;
     let lost = items("{name: lost, type: example.com/none}");
-    let blueprint = if is_nested { around(lost) } else { lost };
-    land.install("root", blueprint, json!({})).await;
+    land.install("root", place.around(lost), json!({})).await;
     let root = land
         .until("Installation", "root", |object| {
             object["status"]["waitingOn"][0]["rule"] == "E12"
@@ -388,30 +425,29 @@ async fn unclaimed(is_nested: bool) -> Landscape {
 }
 
 #[tokio::test]
-async fn e12_what_no_deployer_has_begun_can_be_corrected_aborted_and_deleted() {
-    for is_nested in [false, true] {
-        let right = items(&recorded("lost"));
-        let right = if is_nested { around(right) } else { right };
-        let land = unclaimed(is_nested).await;
+async fn i11b_e12_what_no_deployer_has_begun_can_be_corrected_aborted_and_deleted() {
+    for place in Place::ALL {
+        let right = place.around(items(&recorded("lost")));
+        let land = unclaimed(place).await;
         change(&land, right.clone()).await;
         land.phase("root", "Succeeded").await;
-        assert_eq!(land.recorder.take(), ["deploy lost"], "{is_nested}");
+        assert_eq!(land.recorder.take(), place.deployed(), "{place:?}");
 
-        let land = unclaimed(is_nested).await;
+        let land = unclaimed(place).await;
         land.delete("Installation", "root").await;
         land.gone("Installation", "root").await;
         assert!(land.names("DeployItem").await.is_empty());
 
-        let land = unclaimed(is_nested).await;
+        let land = unclaimed(place).await;
         land.annotate("Installation", "root", OPERATION, "abort")
             .await;
         land.phase("root", "Aborted").await;
         change(&land, right.clone()).await;
         land.phase("root", "Succeeded").await;
-        assert_eq!(land.recorder.take(), ["deploy lost"], "{is_nested}");
+        assert_eq!(land.recorder.take(), place.deployed(), "{place:?}");
 
         // The old word is not for the new item.
-        let land = unclaimed(is_nested).await;
+        let land = unclaimed(place).await;
         let spec = spec(right, json!({}));
         let annotations = json!({OPERATION: "abort"});
         let all = json!({"spec": spec, "metadata": {"annotations": annotations}});
@@ -419,7 +455,7 @@ async fn e12_what_no_deployer_has_begun_can_be_corrected_aborted_and_deleted() {
         land.annotate("Installation", "root", OPERATION, "force-reconcile")
             .await;
         land.phase("root", "Succeeded").await;
-        assert_eq!(land.recorder.take(), ["deploy lost"], "{is_nested}");
+        assert_eq!(land.recorder.take(), place.deployed(), "{place:?}");
     }
 }
 
@@ -448,7 +484,7 @@ async fn i33_e12_what_was_deployed_goes_by_its_deployer_when_the_type_was_mistyp
 
 #[tokio::test]
 async fn e12_an_item_that_a_deployer_elsewhere_has_ended_waits_for_nothing() {
-    let land = unclaimed(false).await;
+    let land = unclaimed(Place::Root).await;
     let name = land.names("DeployItem").await.remove(0);
     let taken = json!({"metadata": {"annotations": {
         "landscaper.gardener.cloud/reconcile-time": null}}});
