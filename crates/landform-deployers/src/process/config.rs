@@ -18,6 +18,7 @@ pub(crate) struct Configuration {
     pub(crate) launch: Launch,
     pub(crate) restart: Restart,
     pub(crate) readiness: Option<Readiness>,
+    pub(crate) liveness: Option<Liveness>,
     pub(crate) stop: Stop,
     pub(crate) logs: Logs,
     pub(crate) exports: BTreeMap<String, Export>,
@@ -79,6 +80,15 @@ pub(crate) struct Readiness {
     pub(crate) probe: Probe,
     pub(crate) interval: Duration,
     pub(crate) timeout: Duration,
+}
+
+/// How it is found out that a process which was ready still does its work.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Liveness {
+    pub(crate) probe: Probe,
+    pub(crate) interval: Duration,
+    /// After so many failures in a row the process is ended, and what follows is as if it had ended by itself.
+    pub(crate) failures: u64,
 }
 
 #[derive(Clone, Debug)]

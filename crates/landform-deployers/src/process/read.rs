@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::access::Access;
 use super::config::{
-    Configuration, Export, Launch, Logs, Policy, Probe, Readiness, Replace, Restart, Stop,
+    Configuration, Export, Launch, Liveness, Logs, Policy, Probe, Readiness, Replace, Restart, Stop,
 };
 use super::launch::KUBECONFIG;
 use crate::DeployError;
@@ -39,6 +39,7 @@ impl Configuration {
             "files",
             "restart",
             "readiness",
+            "liveness",
             "stop",
             "logs",
             "exports",
@@ -63,6 +64,10 @@ impl Configuration {
             replace: root
                 .get("replace")
                 .map_or(Ok(Replace::StopFirst), |field| field.choice(&replace))?,
+            liveness: root
+                .get("liveness")
+                .map(|field| read_liveness(&field))
+                .transpose()?,
             readiness,
         })
     }
@@ -126,42 +131,63 @@ fn read_restart(field: Option<&Field<'_>>) -> Result<Restart, DeployError> {
 
 fn read_readiness(field: &Field<'_>) -> Result<Readiness, DeployError> {
     field.only(&["http", "tcp", "exec", "log", "interval", "timeout"])?;
-    let kinds = ["http", "tcp", "exec", "log"];
-    let mut given = kinds
-        .into_iter()
-        .filter_map(|kind| Some((kind, field.get(kind)?)));
-    let (Some((kind, probe)), None) = (given.next(), given.next()) else {
-        return Err(field.problem("must have exactly one of http, tcp, exec, log"));
-    };
-    let time =
-        |name: &str, usual: Duration| field.get(name).map_or(Ok(usual), |field| field.duration());
-    let interval = time("interval", Duration::from_secs(1))?;
     Ok(Readiness {
-        probe: match kind {
-            "http" => read_http(&probe)?,
-            "tcp" => {
-                probe.only(&["host", "port"])?;
-                Probe::Tcp {
-                    host: read_host(&probe)?,
-                    port: read_port(&probe)?,
-                }
+        probe: read_probe(field, &["http", "tcp", "exec", "log"])?,
+        interval: read_interval(field, Duration::from_secs(1))?,
+        timeout: field
+            .get("timeout")
+            .map_or(Ok(Duration::from_secs(60)), |field| field.duration())?,
+    })
+}
+
+/// A line of the log says nothing about what comes after it.
+fn read_liveness(field: &Field<'_>) -> Result<Liveness, DeployError> {
+    field.only(&["http", "tcp", "exec", "interval", "failures"])?;
+    Ok(Liveness {
+        probe: read_probe(field, &["http", "tcp", "exec"])?,
+        interval: read_interval(field, Duration::from_secs(10))?,
+        failures: field
+            .get("failures")
+            .map_or(Ok(3), |field| field.whole(1..=1_000))?,
+    })
+}
+
+fn read_interval(field: &Field<'_>, usual: Duration) -> Result<Duration, DeployError> {
+    let interval = field.get("interval");
+    let interval = interval.map_or(Ok(usual), |field| field.duration())?;
+    Ok(interval.max(Duration::from_millis(10)))
+}
+
+fn read_probe(field: &Field<'_>, kinds: &[&str]) -> Result<Probe, DeployError> {
+    let mut given = kinds
+        .iter()
+        .filter_map(|kind| Some((*kind, field.get(kind)?)));
+    let (Some((kind, probe)), None) = (given.next(), given.next()) else {
+        let kinds = kinds.join(", ");
+        return Err(field.problem(&format!("must have exactly one of {kinds}")));
+    };
+    Ok(match kind {
+        "http" => read_http(&probe)?,
+        "tcp" => {
+            probe.only(&["host", "port"])?;
+            Probe::Tcp {
+                host: read_host(&probe)?,
+                port: read_port(&probe)?,
             }
-            "exec" => {
-                probe.only(&["command", "args"])?;
-                Probe::Exec {
-                    command: read_command(&probe)?,
-                }
+        }
+        "exec" => {
+            probe.only(&["command", "args"])?;
+            Probe::Exec {
+                command: read_command(&probe)?,
             }
-            _ => {
-                probe.only(&["pattern"])?;
-                let field = probe.require("pattern")?;
-                let pattern = Regex::new(field.text()?);
-                let pattern = pattern.map_err(|_| field.problem("must be a regular expression"))?;
-                Probe::Log { pattern }
-            }
-        },
-        interval: interval.max(Duration::from_millis(10)),
-        timeout: time("timeout", Duration::from_secs(60))?,
+        }
+        _ => {
+            probe.only(&["pattern"])?;
+            let field = probe.require("pattern")?;
+            let pattern = Regex::new(field.text()?);
+            let pattern = pattern.map_err(|_| field.problem("must be a regular expression"))?;
+            Probe::Log { pattern }
+        }
     })
 }
 

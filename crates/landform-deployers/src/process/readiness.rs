@@ -1,4 +1,4 @@
-//! Finds out whether a process is ready, and what it has to say then.
+//! Finds out whether a process is ready, or still does its work, and what it has to say then.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,12 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
+use landform_api::words::counted;
 use serde_json::Value;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use super::config::{Configuration, Probe};
+use super::config::{Configuration, Liveness, Probe};
 use super::launch::command;
 use super::logs;
 use super::record::{Instance, Item};
@@ -31,10 +32,45 @@ pub(crate) async fn ask(
     configuration: &Configuration,
     instance: &Instance,
 ) -> Result<Option<Value>, String> {
-    let Some(readiness) = &configuration.readiness else {
-        return Ok(None);
-    };
-    match &readiness.probe {
+    match &configuration.readiness {
+        Some(readiness) => probe(item, configuration, instance, &readiness.probe).await,
+        None => Ok(None),
+    }
+}
+
+/// Waits until a process that was ready no longer does its work, and says how that was found out.
+pub(crate) async fn lost(
+    item: &Item,
+    configuration: &Configuration,
+    instance: &Instance,
+    liveness: &Liveness,
+) -> String {
+    let mut failures = 0;
+    loop {
+        sleep(liveness.interval).await;
+        let Some(instance) = item.instance(instance.attempt).filter(|found| found.ready) else {
+            continue;
+        };
+        match probe(item, configuration, &instance, &liveness.probe).await {
+            Ok(_) => failures = 0,
+            Err(why) => {
+                failures += 1;
+                if failures >= liveness.failures {
+                    let times = counted(failures, "time");
+                    return format!("its liveness probe failed {times} in a row ({why})");
+                }
+            }
+        }
+    }
+}
+
+async fn probe(
+    item: &Item,
+    configuration: &Configuration,
+    instance: &Instance,
+    probe: &Probe,
+) -> Result<Option<Value>, String> {
+    match probe {
         Probe::Http {
             host,
             port,

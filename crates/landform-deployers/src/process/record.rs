@@ -46,6 +46,8 @@ pub(crate) struct Record {
     pub(crate) files: Vec<String>,
     /// The hash of what has ended as it should, and is not started again.
     pub(crate) finished: Option<String>,
+    /// How often the process was started again since it was deployed.
+    pub(crate) restarts: u64,
 }
 
 /// An item's directory and record.

@@ -44,6 +44,7 @@ pub(crate) struct Report {
     pub(crate) instance: Option<Instance>,
     pub(crate) hash: String,
     pub(crate) log: PathBuf,
+    pub(crate) restarts: u64,
     pub(crate) exports: Map<String, Value>,
 }
 
@@ -54,7 +55,8 @@ impl Report {
             .instance
             .as_ref()
             .and_then(|instance| instance.process.as_ref());
-        let mut status = json!({"configHash": self.hash, "log": self.log});
+        let mut status =
+            json!({"configHash": self.hash, "log": self.log, "restarts": self.restarts});
         if let Some(process) = process {
             status["pid"] = json!(process.pid);
             status["startTime"] = json!(process.start_time);
@@ -95,6 +97,7 @@ impl Slot {
             }
             Found::Nothing => {
                 let old = self.make_room(old, configuration.replace).await?;
+                self.item.change(|record| record.restarts = 0)?;
                 let launched = launch(&self.item, &configuration, &hash)?;
                 let (instance, child) = (launched.instance, Some(launched.child));
                 (old, self.supervise(&configuration, instance, child, notify))
@@ -135,9 +138,12 @@ impl Slot {
                 return Ok(Kept::Redeploy);
             }
             Some((true, _, State::GaveUp(reason))) => return Err(self.gave_up(&reason)),
-            Some((true, _, State::Running(_) | State::Waiting(_) | State::Finished)) => {
-                return Ok(Kept::Fine);
+            // It is started again: the item is in work until it is ready.
+            Some((true, _, State::Waiting(_))) => return Ok(Kept::Redeploy),
+            Some((true, true, State::Running(new))) if !self.was_ready(new.attempt) => {
+                return Ok(Kept::Redeploy);
             }
+            Some((true, _, State::Running(_) | State::Finished)) => return Ok(Kept::Fine),
             None => {}
         }
         self.item.settle().await?;
@@ -156,6 +162,11 @@ impl Slot {
             }
             None => Ok(Kept::Redeploy),
         }
+    }
+
+    fn was_ready(&self, attempt: u64) -> bool {
+        let instance = self.item.instance(attempt);
+        instance.is_some_and(|instance| instance.ready)
     }
 
     /// What the item's status should say about the process that runs.
@@ -317,7 +328,10 @@ impl Slot {
     ) -> Result<(Option<Instance>, Map<String, Value>), DeployError> {
         let configuration = &supervisor.configuration;
         let interval = configuration.interval();
-        let end = Instant::now() + configuration.patience();
+        let mut end = Instant::now() + configuration.patience();
+        // Each restart of one that was ready once has as much time as its first start.
+        let mut timed = None;
+        let awaited = supervisor.awaited();
         let mut state = supervisor.state();
         let mut reason = match configuration.readiness.as_ref().map(|found| &found.probe) {
             Some(Probe::Log { .. }) => "no line of its log fits",
@@ -327,14 +341,20 @@ impl Slot {
         }
         .to_owned();
         loop {
+            awaited.seen();
             let now = state.borrow_and_update().clone();
             let attempt = match now {
                 State::GaveUp(reason) => return Err(self.gave_up(&reason)),
                 State::Finished => None,
                 State::Waiting(how) => {
                     // Nobody listens to some calls.
-                    let _ = troubles.send(self.restarted(&how));
-                    self.change_until(&mut state, end, None, &reason).await?;
+                    let _ = troubles.send(self.restarted(&how, supervisor.has_succeeded()));
+                    if supervisor.has_succeeded() {
+                        // How often it is tried is what the restart policy says.
+                        state.changed().await.map_err(|_| unsupervised())?;
+                    } else {
+                        self.change_until(&mut state, end, None, &reason).await?;
+                    }
                     continue;
                 }
                 // The record knows more: whether it was ready once.
@@ -343,7 +363,12 @@ impl Slot {
                 }
             };
             let attempt = attempt.as_ref();
-            let tried = async {
+            let number = attempt.map(|instance| instance.attempt);
+            if supervisor.has_succeeded() && timed != number {
+                end = Instant::now() + configuration.patience();
+                timed = number;
+            }
+            let answered = async {
                 let answer = match attempt {
                     Some(instance) => readiness::ask(&self.item, configuration, instance).await?,
                     None => None,
@@ -358,7 +383,7 @@ impl Slot {
             };
             tokio::select! {
                 biased;
-                tried = tried => match tried {
+                answered = answered => match answered {
                     Ok(exports) => return Ok((attempt.cloned(), exports)),
                     Err(why) => reason = why,
                 },
@@ -394,19 +419,24 @@ impl Slot {
         hash: String,
         exports: Map<String, Value>,
     ) -> Report {
-        let log = self.item.log();
         Report {
             instance,
             hash,
-            log,
+            log: self.item.log(),
+            restarts: self.item.record().restarts,
             exports,
         }
     }
 
-    fn restarted(&self, how: &str) -> DeployError {
+    fn restarted(&self, how: &str, was_ready: bool) -> DeployError {
         let log = self.item.log();
+        let before = if was_ready {
+            ""
+        } else {
+            " before it was ready"
+        };
         let message = format!(
-            "{how} before it was ready, and is started again; its log is {}",
+            "{how}{before}, and is started again; its log is {}",
             log.display()
         );
         DeployError::transient("Run", "Ended", message)

@@ -2,7 +2,7 @@
 
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use landform_api::words::counted;
@@ -35,6 +35,42 @@ pub(crate) enum State {
     GaveUp(String),
 }
 
+/// Wakes the item's run when something happened that no run waits for already: a run that is woken while it waits would
+/// begin anew, and forget how often the process was started again.
+struct News {
+    notify: Notify,
+    awaited: AtomicBool,
+    unseen: AtomicBool,
+}
+
+impl News {
+    fn tell(&self) {
+        self.unseen.store(true, Ordering::SeqCst);
+        if !self.awaited.load(Ordering::SeqCst) {
+            (self.notify)();
+        }
+    }
+}
+
+/// As long as this is there, a run sees by itself what happens.
+pub(crate) struct Awaited(Arc<News>);
+
+impl Awaited {
+    /// The run looks at the present state.
+    pub(crate) fn seen(&self) {
+        self.0.unseen.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.0.awaited.store(false, Ordering::SeqCst);
+        if self.0.unseen.load(Ordering::SeqCst) {
+            (self.0.notify)();
+        }
+    }
+}
+
 /// A task that looks after a process. When it is dropped the task ends and the process goes on.
 pub(crate) struct Supervisor {
     pub(crate) hash: String,
@@ -42,6 +78,9 @@ pub(crate) struct Supervisor {
     state: watch::Receiver<State>,
     /// The process whose exports are known.
     known: AtomicU64,
+    /// Whether the item has succeeded with it.
+    has_succeeded: AtomicBool,
+    news: Arc<News>,
     _end_on_drop: DropGuard,
     end: CancellationToken,
     task: JoinHandle<Option<Child>>,
@@ -59,14 +98,20 @@ impl Supervisor {
     ) -> Self {
         let hash = instance.hash.clone();
         let known = AtomicU64::new(instance.attempt);
+        let instance_was_ready = instance.ready;
         let (sender, state) = watch::channel(State::Running(instance.clone()));
+        let news = Arc::new(News {
+            notify,
+            awaited: AtomicBool::new(false),
+            unseen: AtomicBool::new(false),
+        });
         let end = CancellationToken::new();
         let mut run = Run {
             item: Arc::clone(&item),
             configuration: Arc::clone(&configuration),
             hash: hash.clone(),
             sender,
-            notify,
+            news: Arc::clone(&news),
             permit,
             child,
         };
@@ -85,6 +130,8 @@ impl Supervisor {
             configuration,
             state,
             known,
+            has_succeeded: AtomicBool::new(instance_was_ready),
+            news,
             _end_on_drop,
             end,
             task,
@@ -95,9 +142,21 @@ impl Supervisor {
         self.state.clone()
     }
 
+    /// From now on a run waits for what happens.
+    pub(crate) fn awaited(&self) -> Awaited {
+        self.news.awaited.store(true, Ordering::SeqCst);
+        Awaited(Arc::clone(&self.news))
+    }
+
     /// The exports of this attempt are known from now on.
     pub(crate) fn know(&self, attempt: u64) {
         self.known.store(attempt, Ordering::Relaxed);
+        self.has_succeeded.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was ready once: what it waits for since is a restart.
+    pub(crate) fn has_succeeded(&self) -> bool {
+        self.has_succeeded.load(Ordering::Relaxed)
     }
 
     /// Whether the process is not the one whose exports are known.
@@ -116,12 +175,14 @@ impl Supervisor {
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Ended {
     /// Nobody can tell of a process that is not our child.
     Unknown,
     Well,
     Badly(ExitStatus),
+    /// It runs, and doesn't do its work any more.
+    Lost(String),
 }
 
 struct Run {
@@ -129,7 +190,7 @@ struct Run {
     configuration: Arc<Configuration>,
     hash: String,
     sender: watch::Sender<State>,
-    notify: Notify,
+    news: Arc<News>,
     permit: Permit,
     child: Option<Child>,
 }
@@ -146,28 +207,47 @@ impl Run {
                 self.ready_and_ended(&instance).await
             };
             is_first = false;
-            self.child = None;
-            // What it has started would be in the way of its successor.
-            if let Err(error) = self.item.end(&instance).await {
-                return self.give_up(error.message);
-            }
             let restart = self.configuration.restart;
             if since.elapsed() >= restart.backoff_limit {
                 failures = 0;
             }
-            match decide(restart, ended, failures) {
+            let next = decide(restart, &ended, failures);
+            if let Next::Again(_) = next {
+                // Told at once: to end what it has started may take all of the grace.
+                self.sender.send_replace(State::Waiting(how(&ended)));
+                self.news.tell();
+            }
+            // What it has started would be in the way of its successor. A child stays in the table until it is waited for.
+            let mut child = self.child.take();
+            let waited = async {
+                if let Some(child) = &mut child {
+                    let _ = child.wait().await;
+                }
+                std::future::pending::<std::convert::Infallible>().await
+            };
+            let gone = tokio::select! {
+                gone = self.item.end(&instance) => gone,
+                never = waited => match never {},
+            };
+            if let Err(error) = gone {
+                return self.give_up(error.message);
+            }
+            match next {
                 Next::Finished => {
                     let hash = self.hash.clone();
                     if let Err(error) = self.item.change(|record| record.finished = Some(hash)) {
                         return self.give_up(error.message);
                     }
                     self.sender.send_replace(State::Finished);
-                    return (self.notify)();
+                    return self.news.tell();
                 }
                 Next::GaveUp(reason) => return self.give_up(reason),
                 Next::Again(wait) => {
                     failures += 1;
-                    self.sender.send_replace(State::Waiting(how(ended)));
+                    let counted = self.item.change(|record| record.restarts += 1);
+                    if let Err(error) = counted {
+                        tracing::warn!(item = self.item.uid, %error, "a restart was not noted");
+                    }
                     tracing::info!(
                         item = self.item.uid,
                         failures,
@@ -207,11 +287,25 @@ impl Run {
         if let Err(error) = noted {
             tracing::warn!(item = self.item.uid, %error, "that a process is ready was not noted");
         }
-        (self.notify)();
+        self.news.tell();
         self.ended(instance).await
     }
 
     async fn ended(&mut self, instance: &Instance) -> Ended {
+        let (item, configuration) = (Arc::clone(&self.item), Arc::clone(&self.configuration));
+        let lost = async {
+            match &configuration.liveness {
+                Some(liveness) => readiness::lost(&item, &configuration, instance, liveness).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            ended = self.ended_by_itself(instance) => ended,
+            how = lost => Ended::Lost(how),
+        }
+    }
+
+    async fn ended_by_itself(&mut self, instance: &Instance) -> Ended {
         let Some(child) = &mut self.child else {
             if let Some(handle) = instance.process.as_ref().and_then(Handle::open) {
                 handle.ended().await;
@@ -241,7 +335,7 @@ impl Run {
                 }
                 Err(error) => {
                     let Next::Again(wait) =
-                        decide(self.configuration.restart, Ended::Unknown, *failures)
+                        decide(self.configuration.restart, &Ended::Unknown, *failures)
                     else {
                         return Err(error);
                     };
@@ -255,7 +349,7 @@ impl Run {
     fn give_up(&self, reason: String) {
         tracing::warn!(item = self.item.uid, reason, "a process has ended for good");
         self.sender.send_replace(State::GaveUp(reason));
-        (self.notify)();
+        self.news.tell();
     }
 }
 
@@ -267,11 +361,11 @@ enum Next {
 }
 
 /// What follows when a process has ended, after so many restarts in a row.
-fn decide(restart: Restart, ended: Ended, failures: u64) -> Next {
+fn decide(restart: Restart, ended: &Ended, failures: u64) -> Next {
     let how = how(ended);
     match (restart.policy, ended) {
         (Policy::OnFailure | Policy::Never, Ended::Well) => Next::Finished,
-        (Policy::Never, Ended::Unknown | Ended::Badly(_)) => Next::GaveUp(how),
+        (Policy::Never, Ended::Unknown | Ended::Badly(_) | Ended::Lost(_)) => Next::GaveUp(how),
         (Policy::Always | Policy::OnFailure, _) if failures >= restart.limit => {
             Next::GaveUp(format!(
                 "{how}, and was started again {} in a row",
@@ -291,11 +385,12 @@ fn decide(restart: Restart, ended: Ended, failures: u64) -> Next {
     }
 }
 
-fn how(ended: Ended) -> String {
+fn how(ended: &Ended) -> String {
     match ended {
         Ended::Unknown => "the process has ended".to_owned(),
         Ended::Well => "the process has ended without an error".to_owned(),
         Ended::Badly(status) => format!("the process has ended with {status}"),
+        Ended::Lost(why) => format!("the process was ended because {why}"),
     }
 }
 
@@ -317,20 +412,32 @@ mod tests {
         let gave_up = |text: &str| Next::GaveUp(text.to_owned());
         let table = [
             (Policy::Always, Ended::Well, 0, again(1)),
-            (Policy::Always, badly, 1, again(2)),
+            (Policy::Always, badly.clone(), 1, again(2)),
             (Policy::Always, Ended::Unknown, 2, again(4)),
-            (Policy::Always, badly, 3, again(5)),
-            (Policy::Always, badly, 9, again(5)),
+            (Policy::Always, badly.clone(), 3, again(5)),
+            (Policy::Always, badly.clone(), 9, again(5)),
             (
                 Policy::Always,
-                badly,
+                badly.clone(),
                 10,
                 gave_up(
                     "the process has ended with exit status: 3, and was started again 10 times in a row",
                 ),
             ),
             (Policy::OnFailure, Ended::Well, 3, Next::Finished),
-            (Policy::OnFailure, badly, 0, again(1)),
+            (Policy::OnFailure, badly.clone(), 0, again(1)),
+            (
+                Policy::OnFailure,
+                Ended::Lost("it sleeps".into()),
+                0,
+                again(1),
+            ),
+            (
+                Policy::Never,
+                Ended::Lost("it sleeps".into()),
+                0,
+                gave_up("the process was ended because it sleeps"),
+            ),
             (Policy::OnFailure, Ended::Unknown, 0, again(1)),
             (Policy::Never, Ended::Well, 0, Next::Finished),
             (
@@ -348,7 +455,7 @@ mod tests {
         ];
         for (policy, ended, failures, next) in table {
             assert_eq!(
-                decide(restart(policy), ended, failures),
+                decide(restart(policy), &ended, failures),
                 next,
                 "{policy:?} {ended:?}"
             );

@@ -151,21 +151,105 @@ async fn a_process_that_dies_is_adopted_and_started_again_after_a_restart() {
     assert!(!is_running(pid(&item)));
 }
 
-#[tokio::test]
-async fn the_status_shows_the_process_that_runs() {
-    let data = DataDirectory::new();
-    let world = World::new(deployers(data.path())).await;
-    world
-        .hand_out("db", process("echo up; exec sleep 1000", json!({})))
-        .await;
-    let first = pid(&world.until_phase("db", "Succeeded").await);
+fn kill(pid: i64) {
     let killed = std::process::Command::new("kill")
-        .arg(first.to_string())
+        .args(["-9", &pid.to_string()])
         .status();
     assert!(killed.unwrap().success());
-    let item = world.until("db", |item| pid(item) != first).await;
-    assert_eq!(item.data["status"]["phase"], "Succeeded");
+}
+
+/// Waits until another process than this one runs and is ready.
+async fn until_replaced(world: &World, name: &str, former: i64) -> kube::core::DynamicObject {
+    let replaced = |item: &kube::core::DynamicObject| {
+        item.data["status"]["phase"] == "Succeeded" && pid(item) != former
+    };
+    let item = world.until(name, replaced).await;
     assert!(is_running(pid(&item)));
+    assert!(item.data["status"]["lastError"].is_null());
+    item
+}
+
+#[tokio::test]
+async fn an_item_is_in_work_while_its_process_is_away_even_if_a_child_keeps_its_port() {
+    let data = DataDirectory::new();
+    let world = World::new(deployers(data.path())).await;
+    // The child hears no signal but the last one, which comes when the grace is over.
+    let script = "(trap '' TERM; echo $$; exec sleep 1000) & echo $! > child; echo up; wait";
+    let more = json!({"stop": {"grace": "10m"}});
+    world.hand_out("db", process(script, more)).await;
+    let item = world.until_phase("db", "Succeeded").await;
+    let first = pid(&item);
+    assert_eq!(item.data["status"]["providerStatus"]["restarts"], 0);
+    kill(first);
+    let item = world.until_phase("db", "Progressing").await;
+    let message = &item.data["status"]["lastError"]["message"];
+    let message = message.as_str().unwrap_or_default();
+    assert!(
+        message.is_empty() || message.contains("SIGKILL"),
+        "{message}"
+    );
+    let child = std::fs::read_dir(data.path().join("processes")).unwrap();
+    let child = child.map(|entry| entry.unwrap().path().join("work/child"));
+    let child = child.map(|path| std::fs::read_to_string(path).unwrap());
+    let child: i64 = child.last().unwrap().trim().parse().unwrap();
+    assert!(is_running(child));
+    kill(child);
+    let item = until_replaced(&world, "db", first).await;
+    assert_eq!(item.data["status"]["providerStatus"]["restarts"], 1);
+    world.delete("db").await;
+    // Its successor has such a child as well.
+    until("the second child", || {
+        let entries = std::fs::read_dir(data.path().join("processes")).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path().join("work/child"));
+        let found = paths.find_map(|path| std::fs::read_to_string(path).ok());
+        let found: i64 = found.unwrap_or_default().trim().parse().unwrap_or_default();
+        found != child && found != 0 && {
+            kill(found);
+            true
+        }
+    })
+    .await;
+    world.until_gone("db").await;
+}
+
+#[tokio::test]
+async fn a_process_that_no_longer_does_its_work_is_started_again() {
+    let data = DataDirectory::new();
+    let world = World::new(deployers(data.path())).await;
+    let alive = data.path().join("alive");
+    let more = json!({
+        "env": {"ALIVE": alive},
+        "liveness": {
+            "exec": {"command": ["sh", "-c", "test -e $ALIVE"]}, "interval": "10ms", "failures": 2,
+        },
+    });
+    let script = "touch $ALIVE; echo up; exec sleep 1000";
+    world.hand_out("db", process(script, more)).await;
+    let first = pid(&world.until_phase("db", "Succeeded").await);
+    std::fs::remove_file(&alive).unwrap();
+    let item = until_replaced(&world, "db", first).await;
+    assert!(!is_running(first));
+    assert_eq!(item.data["status"]["providerStatus"]["restarts"], 1);
+    world.delete("db").await;
+    world.until_gone("db").await;
+}
+
+#[tokio::test]
+async fn a_process_that_dies_again_and_again_fails_its_item() {
+    let data = DataDirectory::new();
+    let world = World::new(deployers(data.path())).await;
+    let more = json!({
+        "restart": {"backoff": "10ms", "maxBackoff": "1h", "maxRestarts": 3},
+        "workingDirectory": data.path(),
+    });
+    let script = "test ! -e broken || exit 7; echo up; while test ! -e broken; do sleep 0.01; done";
+    world.hand_out("db", process(script, more)).await;
+    world.until_phase("db", "Succeeded").await;
+    std::fs::write(data.path().join("broken"), "").unwrap();
+    let item = world.until_phase("db", "Failed").await;
+    let message = item.data["status"]["lastError"]["message"].to_string();
+    let wanted = "exit status: 7, and was started again 3 times in a row";
+    assert!(message.contains(wanted), "{message}");
     world.delete("db").await;
     world.until_gone("db").await;
 }
