@@ -1,6 +1,7 @@
 //! Carries out what was decided about an item: one match over all actions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::core::ObjectMeta;
 use landform_api::duration;
@@ -17,13 +18,17 @@ use landform_engine::{Context, EventType, Failure, Outcome, write_time};
 
 use super::observe::Item;
 use super::work::Work;
-use super::{ABORTED, IDENTITY};
+use super::{ABORTED, Former, IDENTITY};
 use crate::deployer::{DeployError, Deployer, Wake};
+
+/// The next run sees the item as it is when nothing of its former deployer is left.
+const TAKEN_OVER: Duration = Duration::from_millis(100);
 
 /// One run of one item.
 pub(super) struct Act<'a> {
     pub(super) context: &'a Context,
     pub(super) item: &'a Item,
+    pub(super) former: Option<Former<'a>>,
     pub(super) wake: &'a Wake,
     pub(super) timeout_ms: u64,
 }
@@ -182,11 +187,10 @@ impl Act<'_> {
             status.phase = Some(ExecutionPhase::Init);
             status.last_reconcile_time = Some(now);
             status.waiting_on.clear();
-            status.deployer = Some(DeployerInformation {
-                identity: IDENTITY.into(),
-                name: self.item.object.spec.kind.clone(),
-                version: env!("CARGO_PKG_VERSION").into(),
-            });
+            // The former one is noted until what it has deployed is gone.
+            if self.former.is_none() {
+                status.deployer = Some(self.deployer_information());
+            }
         })
         .await?;
         let taken = self.context.edit_metadata(|metadata| {
@@ -197,6 +201,24 @@ impl Act<'_> {
             );
         });
         taken.await.map(drop)
+    }
+
+    fn deployer_information(&self) -> DeployerInformation {
+        DeployerInformation {
+            identity: IDENTITY.into(),
+            name: self.item.object.spec.kind.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        }
+    }
+
+    /// What the former deployer has brought is gone: nothing of it is known any more.
+    pub(super) async fn take_over(&self) -> Result<Outcome, Failure> {
+        self.write(|status| {
+            status.deployer = Some(self.deployer_information());
+            status.provider_status = None;
+        })
+        .await?;
+        Ok(Outcome::Recheck(TAKEN_OVER))
     }
 
     /// The phase is final, and says why. An error that was there before is never overwritten by a

@@ -90,6 +90,20 @@ impl DeployItems {
         former.or_else(|| self.find(&item.object.spec.kind, namespace))
     }
 
+    /// The deployer of another type than the item has now that has deployed it: what it has brought goes first.
+    fn former(&self, item: &observe::Item) -> Option<Former<'_>> {
+        let (spec, status) = (&item.object.spec, &item.object.status);
+        let by = status.deployer.as_ref();
+        let by = by.filter(|by| by.identity == IDENTITY && by.name != spec.kind)?;
+        let namespace = item.metadata.namespace.as_deref();
+        let Some(former) = self.find(&by.name, namespace) else {
+            return Some(Former::Absent(by.name.clone()));
+        };
+        let present = self.find(&spec.kind, namespace);
+        let same = present.is_some_and(|present| Arc::ptr_eq(present, former));
+        (!same).then_some(Former::Ours(former))
+    }
+
     /// The deployer of a type in a namespace.
     fn find(&self, kind: &str, namespace: Option<&str>) -> Option<&Arc<dyn Deployer>> {
         let found = self.deployers.get(kind).or(self.others.as_ref());
@@ -101,6 +115,13 @@ impl DeployItems {
     pub fn wake(&self) -> Wake {
         self.wake.clone()
     }
+}
+
+/// The deployer of the type that an item had.
+enum Former<'a> {
+    Ours(&'a Arc<dyn Deployer>),
+    /// This process doesn't have it any more.
+    Absent(String),
 }
 
 impl Default for DeployItems {
@@ -129,6 +150,7 @@ impl Reconciler for DeployItems {
             let act = act::Act {
                 context,
                 item: &item,
+                former: self.former(&item),
                 wake: &self.wake,
                 timeout_ms: seen.timeout_ms,
             };

@@ -10,7 +10,7 @@ use landform_engine::{Failure, Outcome};
 
 use super::act::Act;
 use super::export::Written;
-use super::{config, export, target};
+use super::{Former, config, export, target};
 use crate::deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget};
 
 /// Pauses between attempts double from the first to the longest.
@@ -73,6 +73,9 @@ impl Work<'_> {
         let Some(deployer) = deployer else {
             return Ok(Outcome::Done);
         };
+        if let Some(former) = &self.act.former {
+            return self.succeed_former(former).await;
+        }
         let ended = {
             let writing = AtomicBool::new(false);
             let attempts = self.attempts(&**deployer);
@@ -98,6 +101,47 @@ impl Work<'_> {
                 Ok(Outcome::Done)
             }
             Ended::NoTarget(name) => self.act.wait_for_target(&name, self.until_ms).await,
+        }
+    }
+
+    /// The item has another type than when it was deployed: what was deployed then goes first.
+    async fn succeed_former(&self, former: &Former<'_>) -> Result<Outcome, Failure> {
+        let kind = &self.act.item.object.spec.kind;
+        let former = match former {
+            Former::Ours(former) => former,
+            Former::Absent(name) => {
+                let message = format!(
+                    "what the deployer {name} has deployed must go before {kind} deploys, and this server doesn't have that deployer: set the type back to {name}, or delete the item with the annotation delete-without-uninstall"
+                );
+                let error = DeployError::configuration("FormerDeployer", message);
+                self.act.end_as_failed(&error).await?;
+                return Ok(Outcome::Done);
+            }
+        };
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let given = self.given_or_none().await;
+            let job = self.job(&given);
+            let Err(mut error) = self.in_time(former.remove(&job)).await else {
+                return self.act.take_over().await;
+            };
+            if error.reason == DeployError::CANCELLED || self.act.context.is_cancelled() {
+                return Err(Failure::Cancelled);
+            }
+            error.message = format!(
+                "what {} has deployed can't be removed, and must go before {kind} deploys: {}",
+                former.kind(),
+                error.message
+            );
+            if error.is_fatal() || self.time_left() <= pause {
+                self.act.end_as_failed(&error).await?;
+                return Ok(Outcome::Done);
+            }
+            self.act.note_error(&error).await?;
+            job.or_cancelled(tokio::time::sleep(pause))
+                .await
+                .map_err(|_| Failure::Cancelled)?;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

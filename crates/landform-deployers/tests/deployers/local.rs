@@ -358,3 +358,54 @@ async fn a_command_that_fails_shows_its_output_without_secrets() {
         "the command ended with exit status: 4: the token *** is wrong"
     );
 }
+
+#[tokio::test]
+async fn i36_e10_an_item_of_another_type_leaves_nothing_of_what_it_deployed_before() {
+    let data = DataDirectory::new();
+    let world = World::new(deployers(data.path())).await;
+    let diary = data.path().join("diary");
+    let config = json!({"command": ["sh", "-ec"], "args": ["echo $OPERATION >> \"$DIARY\""], "env": {"DIARY": diary}});
+    let command = json!({"type": CommandDeployer::KIND, "config": config});
+    let running = process("echo up; exec sleep 1000", json!({}));
+    let read = || std::fs::read_to_string(&diary).unwrap_or_default();
+    world.hand_out("it", command.clone()).await;
+    world.until_phase("it", "Succeeded").await;
+    assert_eq!(read(), "RECONCILE\n");
+
+    let is = |item: &kube::core::DynamicObject, kind: &str| {
+        let status = &item.data["status"];
+        status["phase"] == "Succeeded" && status["deployer"]["name"] == kind
+    };
+    world.patch("it", json!({"spec": running})).await;
+    let item = world
+        .until("it", |item| is(item, ProcessDeployer::KIND))
+        .await;
+    assert_eq!(read(), "RECONCILE\nDELETE\n");
+    let first = pid(&item);
+    assert!(is_running(first));
+
+    // A type that nobody deploys takes nothing away: it may be mistyped.
+    let mistyped = json!({"spec": {"type": "example.com/none"}});
+    world.patch("it", mistyped).await;
+    world
+        .until("it", |item| {
+            item.data["status"]["waitingOn"][0]["rule"] == "E12"
+        })
+        .await;
+    assert!(is_running(first));
+    world.patch("it", json!({"spec": running})).await;
+    let item = world
+        .until("it", |item| is(item, ProcessDeployer::KIND))
+        .await;
+    assert_eq!(pid(&item), first);
+
+    world.patch("it", json!({"spec": command})).await;
+    world
+        .until("it", |item| is(item, CommandDeployer::KIND))
+        .await;
+    assert!(!is_running(first));
+    assert_eq!(read(), "RECONCILE\nDELETE\nRECONCILE\n");
+    world.delete("it").await;
+    world.until_gone("it").await;
+    assert_eq!(read(), "RECONCILE\nDELETE\nRECONCILE\nDELETE\n");
+}
