@@ -233,7 +233,7 @@ fn annotation<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
 }
 
 /// Whether everything is the same but metadata and status.
-fn same_spec(a: &Object, b: &Object) -> bool {
+pub fn same_spec(a: &Object, b: &Object) -> bool {
     let counts = |key: &str| match key {
         // A status never counts (C2), whether it is a subresource or not.
         "apiVersion" | "kind" | "metadata" | "status" => false,

@@ -14,7 +14,7 @@ use crate::environment::generated_name;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, meta, rules};
 use crate::registry::Resource;
-use crate::room::Spender;
+use crate::room::{Growth, Spender};
 use crate::server::{ApiServer, Call};
 
 /// A generated name that is taken is tried again so often.
@@ -171,7 +171,7 @@ impl ApiServer {
                 return Ok((!taken).then_some((value, landform_store::Revision::ZERO)));
             }
             let txn = guarded(key.clone(), Compare::Absent, Op::Put(value.clone()), guards)
-                .within(self.room(options.spender));
+                .within(self.room(Growth::of_creation(options.spender)));
             match self.commit(resource, txn, Some(object)).await? {
                 TxnOutcome::Committed(revision) => return Ok(Some((value, revision))),
                 TxnOutcome::Conflict { index: 0, .. } => return Ok(None),

@@ -33,6 +33,7 @@ use crate::dependents::Owner;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, encode, meta};
 use crate::request::decode::{self, BodyForm};
+use crate::room::Growth;
 use crate::server::{ApiServer, Call};
 
 /// What is sent.
@@ -190,7 +191,8 @@ impl ApiServer {
             txn = txn.and(key, Compare::ModifiedAt(revision), Op::Put(value.into()));
         }
         // A longer name makes everything larger that the object owns.
-        let txn = txn.within(self.room(options.spender));
+        let growth = Growth::of_change(options.spender, &old, &object);
+        let txn = txn.within(self.room(growth));
         Ok(Planned::Move(Move {
             txn,
             value,

@@ -16,6 +16,7 @@ use crate::heavy;
 use crate::object::rules::Part;
 use crate::object::{Object, meta, rules};
 use crate::registry::{Presentation, Resource};
+use crate::room::Growth;
 use crate::server::{ApiServer, Call};
 
 /// What a change makes of an object.
@@ -203,7 +204,7 @@ impl ApiServer {
             Op::Put(value.clone())
         };
         let compare = Compare::ModifiedAt(record.modified);
-        let room = self.room(options.spender);
+        let room = self.room(Growth::of_change(options.spender, old, object));
         let txn = guarded(record.key.clone(), compare, op, guards).within(room);
         let kept = (!goes).then_some(object);
         Ok(match self.commit(&place.resource, txn, kept).await? {
