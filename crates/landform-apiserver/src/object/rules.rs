@@ -161,6 +161,24 @@ pub fn note_writer(
     set_note(object, ANNOTATION_NAMER, namer);
 }
 
+/// Notes who gave an object another name (C6): by its name others choose it, so its renamer is one of the writers from
+/// then on, and one of those who vouch for the service account that acts for it.
+pub fn note_renamer(object: &mut Object, authors: &Authors) {
+    let noted = |key| annotation(object, key).map(Writer::read);
+    let written = noted(ANNOTATION_WRITER);
+    let writer = Writer::joined(written.clone(), authors.writer.clone()).map(Writer::limited);
+    let namer = annotation(object, ANNOTATION_SERVICE_ACCOUNT).and_then(|_| {
+        let known = |namer: Writer| Some(namer).filter(|namer| *namer != Writer::master());
+        let before = noted(ANNOTATION_NAMER).map_or(written, known);
+        let renamer = authors.namer.clone();
+        let renamer = renamer.map_or_else(|| authors.writer.clone(), known);
+        let namer = Writer::joined(before, renamer).map(Writer::limited);
+        (namer != writer).then(|| namer.unwrap_or_else(Writer::master))
+    });
+    set_note(object, ANNOTATION_WRITER, writer.as_ref().map(Writer::note));
+    set_note(object, ANNOTATION_NAMER, namer.as_ref().map(Writer::note));
+}
+
 /// Whether a write changes something that is no content, and decides all the same what Landform does for the object (C6):
 /// what an installation or a deploy item is a part of, and so where its data comes from and goes to; that no service account
 /// limits it any more; and the status of a kind whose controllers remember there what they have made.
