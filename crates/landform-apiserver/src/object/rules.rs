@@ -161,6 +161,12 @@ pub fn note_writer(
     set_note(object, ANNOTATION_NAMER, namer);
 }
 
+/// Who is noted as an object's writer.
+#[must_use]
+pub fn writer(object: &Object) -> Option<Writer> {
+    annotation(object, ANNOTATION_WRITER).map(Writer::read)
+}
+
 /// Notes who gave an object another name (C6): by its name others choose it, so its renamer is one of the writers from
 /// then on, and one of those who vouch for the service account that acts for it.
 pub fn note_renamer(object: &mut Object, authors: &Authors) {
@@ -207,10 +213,13 @@ fn counts_beside(resource: &Resource, object: &Object, old: &Object) -> bool {
 /// Whether controllers of Landform read what they have noted in the status of this kind. That of a deploy item is its
 /// deployer's, which may be anybody's program.
 fn remembers(resource: &Resource) -> bool {
-    let group = resource.group.as_str();
-    (group == GROUP && resource.kind != "DeployItem")
-        || group == "landform.dev"
-        || group.ends_with(".landform.dev")
+    is_own_group(&resource.group) && (resource.group != GROUP || resource.kind != "DeployItem")
+}
+
+/// Whether the kinds of a group are Landform's own.
+#[must_use]
+pub fn is_own_group(group: &str) -> bool {
+    group == GROUP || group == "landform.dev" || group.ends_with(".landform.dev")
 }
 
 /// Notes for which object another one is made (C6). It stays as it was noted first; what a client sends is dropped.

@@ -47,7 +47,7 @@ impl ApiServer {
         mut warnings: Vec<String>,
     ) -> Result<Written> {
         settle_namespace(place, &mut object)?;
-        write::fit_to_schema(&place.resource, &mut object, options, &mut warnings)?;
+        let filled = write::fit_to_schema(&place.resource, &mut object, options, &mut warnings)?;
         let now = self.now();
         rules::prepare_create(
             &place.resource,
@@ -55,8 +55,8 @@ impl ApiServer {
             &self.shared.environment.uid(),
             &now,
         );
-        let (authors, claim) = (&options.authors, options.claim);
-        rules::note_writer(&place.resource, &mut object, None, authors, claim);
+        let (authors, claim) = (options.authors.clone().and(filled), options.claim);
+        rules::note_writer(&place.resource, &mut object, None, &authors, claim);
         rules::note_maker(&mut object, None, options.maker.as_ref());
         self.insert(place, object, options, warnings).await
     }
@@ -145,6 +145,8 @@ impl ApiServer {
         self.refuse_escalation(place, options.limited.as_ref(), object, None)
             .await?;
         self.refuse_foreign_owner(place, options.limited.as_ref(), object, None)
+            .await?;
+        self.refuse_definition(place, options.limited.as_ref(), object, None)
             .await?;
         self.settle(resource, object);
         let key = resource.key(&place.namespace, meta::name(object));
