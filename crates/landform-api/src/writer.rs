@@ -150,6 +150,17 @@ pub struct Authors {
     pub namer: Option<Writer>,
 }
 
+impl Authors {
+    /// The same, with one more who wrote a part of the content.
+    #[must_use]
+    pub fn and(self, other: Option<Writer>) -> Self {
+        Self {
+            writer: Writer::joined(self.writer, other),
+            namer: self.namer,
+        }
+    }
+}
+
 /// In the extensions of a request that a part of the server makes: what is written is the work of these authors, because
 /// it is made for an object of theirs. Requests from outside of the process have no extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]

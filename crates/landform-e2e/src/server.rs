@@ -74,7 +74,19 @@ impl Server {
     #[must_use]
     pub fn start_limited(files: Option<u32>, arguments: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
-        Self::start_in(home, "127.0.0.1:0", files, arguments)
+        // Both limits, so that the server can't raise the soft one again.
+        let before = files.map(|files| format!("ulimit -n {files}"));
+        Self::start_in(home, "127.0.0.1:0", before.as_deref(), arguments)
+    }
+
+    /// Starts a server in a shell that has carried out a command before, for instance to open files.
+    ///
+    /// # Panics
+    /// When it doesn't become ready in time.
+    #[must_use]
+    pub fn start_after(before: &str) -> Self {
+        let home = tempfile::tempdir().unwrap_or_else(|error| panic!("no directory: {error}"));
+        Self::start_in(home, "127.0.0.1:0", Some(before), &[])
     }
 
     /// Starts a server whose data directory is a disk of this size; none where this user may not mount one.
@@ -90,13 +102,12 @@ impl Server {
         Some(server)
     }
 
-    fn start_in(home: TempDir, listen: &str, files: Option<u32>, arguments: &[&str]) -> Self {
-        let mut command = match files {
+    fn start_in(home: TempDir, listen: &str, before: Option<&str>, arguments: &[&str]) -> Self {
+        let mut command = match before {
             None => Command::new(landform()),
-            // Both limits, so that the server can't raise the soft one again.
-            Some(files) => {
+            Some(before) => {
                 let mut shell = Command::new("sh");
-                let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+                let script = format!("{before} && exec \"$0\" \"$@\"");
                 shell.args(["-c", &script]).arg(landform());
                 shell
             }

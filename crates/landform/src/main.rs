@@ -52,6 +52,9 @@ use crate::output::harmless::harmless;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The first file descriptor after the standard streams.
+const FIRST_FILE: i32 = 3;
+
 #[derive(Parser)]
 #[command(
     name = "landform",
@@ -155,6 +158,13 @@ fn main() -> ExitCode {
             };
         }
     };
+    if matches!(
+        cli.command,
+        Command::Up(_) | Command::Serve(_) | Command::Engine(_)
+    ) {
+        // The programs that it starts, for other users too, don't get what it was started with, but for the standard streams.
+        close_fds::set_fds_cloexec(FIRST_FILE, &[]);
+    }
     let result = match cli.command {
         Command::Up(args) => up::run(args),
         Command::Down(args) => up::down(args),

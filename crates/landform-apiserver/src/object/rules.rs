@@ -161,6 +161,30 @@ pub fn note_writer(
     set_note(object, ANNOTATION_NAMER, namer);
 }
 
+/// Who is noted as an object's writer.
+#[must_use]
+pub fn writer(object: &Object) -> Option<Writer> {
+    annotation(object, ANNOTATION_WRITER).map(Writer::read)
+}
+
+/// Notes who gave an object another name (C6): by its name others choose it, so its renamer is one of the writers from
+/// then on, and one of those who vouch for the service account that acts for it.
+pub fn note_renamer(object: &mut Object, authors: &Authors) {
+    let noted = |key| annotation(object, key).map(Writer::read);
+    let written = noted(ANNOTATION_WRITER);
+    let writer = Writer::joined(written.clone(), authors.writer.clone()).map(Writer::limited);
+    let namer = annotation(object, ANNOTATION_SERVICE_ACCOUNT).and_then(|_| {
+        let known = |namer: Writer| Some(namer).filter(|namer| *namer != Writer::master());
+        let before = noted(ANNOTATION_NAMER).map_or(written, known);
+        let renamer = authors.namer.clone();
+        let renamer = renamer.map_or_else(|| authors.writer.clone(), known);
+        let namer = Writer::joined(before, renamer).map(Writer::limited);
+        (namer != writer).then(|| namer.unwrap_or_else(Writer::master))
+    });
+    set_note(object, ANNOTATION_WRITER, writer.as_ref().map(Writer::note));
+    set_note(object, ANNOTATION_NAMER, namer.as_ref().map(Writer::note));
+}
+
 /// Whether a write changes something that is no content, and decides all the same what Landform does for the object (C6):
 /// what an installation or a deploy item is a part of, and so where its data comes from and goes to; that no service account
 /// limits it any more; and the status of a kind whose controllers remember there what they have made.
@@ -189,10 +213,13 @@ fn counts_beside(resource: &Resource, object: &Object, old: &Object) -> bool {
 /// Whether controllers of Landform read what they have noted in the status of this kind. That of a deploy item is its
 /// deployer's, which may be anybody's program.
 fn remembers(resource: &Resource) -> bool {
-    let group = resource.group.as_str();
-    (group == GROUP && resource.kind != "DeployItem")
-        || group == "landform.dev"
-        || group.ends_with(".landform.dev")
+    is_own_group(&resource.group) && (resource.group != GROUP || resource.kind != "DeployItem")
+}
+
+/// Whether the kinds of a group are Landform's own.
+#[must_use]
+pub fn is_own_group(group: &str) -> bool {
+    group == GROUP || group == "landform.dev" || group.ends_with(".landform.dev")
 }
 
 /// Notes for which object another one is made (C6). It stays as it was noted first; what a client sends is dropped.
@@ -233,7 +260,7 @@ fn annotation<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
 }
 
 /// Whether everything is the same but metadata and status.
-fn same_spec(a: &Object, b: &Object) -> bool {
+pub fn same_spec(a: &Object, b: &Object) -> bool {
     let counts = |key: &str| match key {
         // A status never counts (C2), whether it is a subresource or not.
         "apiVersion" | "kind" | "metadata" | "status" => false,

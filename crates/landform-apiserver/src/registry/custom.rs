@@ -13,7 +13,7 @@ use super::builtin::bucket;
 use super::resource::{CustomColumn, Origin, Presentation, Resource, Scale};
 use crate::kinds;
 use crate::object::names::NameRule;
-use crate::object::{Object, meta};
+use crate::object::{Object, meta, rules};
 
 /// A CustomResourceDefinition, and the kinds that come from it.
 pub struct Definition {
@@ -182,6 +182,7 @@ pub fn from_definition(object: &Object, revision: Revision) -> Result<Definition
         ),
         revision,
         terminating: meta::is_marked(object),
+        author: rules::writer(object),
     };
     let storage = spec.versions.iter().find(|version| version.storage);
     let mut stored_resource = None;

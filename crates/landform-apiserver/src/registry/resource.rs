@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use landform_api::jsonpath::JsonPath;
+use landform_api::writer::Writer;
 use landform_schema::Schema;
 use landform_store::{Bucket, Key, Revision};
 
@@ -77,6 +78,8 @@ pub enum Origin {
         revision: Revision,
         /// Whether the definition is being deleted: nothing can be created any more.
         terminating: bool,
+        /// Who wrote the definition; none when that writer may do everything.
+        author: Option<Writer>,
     },
 }
 
@@ -132,6 +135,15 @@ impl Resource {
             key.name.split_once('/').unwrap_or(("", &key.name))
         } else {
             ("", &key.name)
+        }
+    }
+
+    /// Who wrote the definition of a custom kind, unless that writer may do everything.
+    #[must_use]
+    pub fn author(&self) -> Option<&Writer> {
+        match &self.origin {
+            Origin::Builtin => None,
+            Origin::Custom { author, .. } => author.as_ref(),
         }
     }
 

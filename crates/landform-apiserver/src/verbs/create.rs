@@ -14,7 +14,7 @@ use crate::environment::generated_name;
 use crate::error::{ApiError, Reason, Result};
 use crate::object::{Object, meta, rules};
 use crate::registry::Resource;
-use crate::room::Spender;
+use crate::room::{Growth, Spender};
 use crate::server::{ApiServer, Call};
 
 /// A generated name that is taken is tried again so often.
@@ -47,7 +47,7 @@ impl ApiServer {
         mut warnings: Vec<String>,
     ) -> Result<Written> {
         settle_namespace(place, &mut object)?;
-        write::fit_to_schema(&place.resource, &mut object, options, &mut warnings)?;
+        let filled = write::fit_to_schema(&place.resource, &mut object, options, &mut warnings)?;
         let now = self.now();
         rules::prepare_create(
             &place.resource,
@@ -55,8 +55,8 @@ impl ApiServer {
             &self.shared.environment.uid(),
             &now,
         );
-        let (authors, claim) = (&options.authors, options.claim);
-        rules::note_writer(&place.resource, &mut object, None, authors, claim);
+        let (authors, claim) = (options.authors.clone().and(filled), options.claim);
+        rules::note_writer(&place.resource, &mut object, None, &authors, claim);
         rules::note_maker(&mut object, None, options.maker.as_ref());
         self.insert(place, object, options, warnings).await
     }
@@ -146,6 +146,8 @@ impl ApiServer {
             .await?;
         self.refuse_foreign_owner(place, options.limited.as_ref(), object, None)
             .await?;
+        self.refuse_definition(place, options.limited.as_ref(), object, None)
+            .await?;
         self.settle(resource, object);
         let key = resource.key(&place.namespace, meta::name(object));
         let _reserved = match options.spender {
@@ -171,7 +173,7 @@ impl ApiServer {
                 return Ok((!taken).then_some((value, landform_store::Revision::ZERO)));
             }
             let txn = guarded(key.clone(), Compare::Absent, Op::Put(value.clone()), guards)
-                .within(self.room(options.spender));
+                .within(self.room(Growth::of_creation(options.spender)));
             match self.commit(resource, txn, Some(object)).await? {
                 TxnOutcome::Committed(revision) => return Ok(Some((value, revision))),
                 TxnOutcome::Conflict { index: 0, .. } => return Ok(None),

@@ -163,6 +163,9 @@ impl DeleteOptions {
 impl ApiServer {
     pub(super) async fn delete(&self, call: &Call, place: &Place) -> Result<Response<Body>> {
         let options = DeleteOptions::from_call(call)?;
+        let limited = (!call.identity.is_master()).then_some(&call.identity);
+        self.refuse_own_definition(place, limited, place.name())
+            .await?;
         let gone = self.delete_one(place, &options).await?;
         match gone {
             Deleted::Gone { uid } => Ok(respond::value(
@@ -190,12 +193,15 @@ impl ApiServer {
         place: &Place,
     ) -> Result<Response<Body>> {
         let options = DeleteOptions::from_call(call)?;
+        let limited = (!call.identity.is_master()).then_some(&call.identity);
         let selection = Selection::from_call(call, place)?;
         let (records, _) = self.select(place, &selection, None, None, None).await?;
         let options = Arc::new(options);
         // Before the first of them goes: all or nothing.
         for record in &records.records {
             let one = Self::place_of(&place.resource, &record.key);
+            self.refuse_own_definition(place, limited, one.name())
+                .await?;
             let policy = options.policy;
             let policy =
                 |object: &Object| policy.or_else(|| preset(object)).unwrap_or(Policy::Cascade);

@@ -4,6 +4,7 @@
 //! [`write`] (the way of an object into the store) and [`present`] (the way out).
 
 mod create;
+mod definition_rights;
 mod delete;
 mod frame;
 mod json_patch;

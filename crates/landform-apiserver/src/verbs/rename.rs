@@ -11,6 +11,9 @@
 //! several times is the only one for a while, and takes its turn with every key that it writes: no rename is refused for a
 //! conflict, and two never wait for each other ([`super::turns`]).
 //!
+//! A rename is a change by its sender, who needs the rights to read and delete the object and to create it under the new
+//! name, and is one of its writers from then on (C6): others find an object by its name.
+//!
 //! Names that other rules hang on can't change: those of namespaces, and those of definitions, which follow from
 //! their spec.
 
@@ -31,8 +34,11 @@ use super::{Place, not_allowed, present};
 use crate::body::Body;
 use crate::dependents::Owner;
 use crate::error::{ApiError, Reason, Result};
-use crate::object::{Object, encode, meta};
+use crate::identity::Identity;
+use crate::object::{Object, encode, meta, rules};
+use crate::rbac::{Action, Ask};
 use crate::request::decode::{self, BodyForm};
+use crate::room::Growth;
 use crate::server::{ApiServer, Call};
 
 /// What is sent.
@@ -77,8 +83,32 @@ impl ApiServer {
             )));
         }
         let options = WriteOptions::from_call(call)?;
+        if let Some(who) = &options.limited {
+            self.refuse_rename(who, place, &rename.name).await?;
+        }
         let written = self.move_object(place, &rename, &options).await?;
         present::written(call, resource, StatusCode::OK, written)
+    }
+
+    /// 403 unless its sender may do what a rename comes to: read the object, remove it, and create it under the new name.
+    async fn refuse_rename(&self, who: &Identity, place: &Place, to: &str) -> Result<()> {
+        let resource = &place.resource;
+        for (verb, name) in [
+            ("get", place.name()),
+            ("delete", place.name()),
+            ("create", to),
+        ] {
+            let ask = Ask::Action(Action {
+                verb,
+                group: &resource.group,
+                resource: &resource.plural,
+                namespace: &place.namespace,
+                name: name.into(),
+                ..Action::default()
+            });
+            self.authorize(who, &ask).await?;
+        }
+        Ok(())
     }
 
     /// Renames an object, however often other writes come in between.
@@ -153,6 +183,7 @@ impl ApiServer {
             }));
         }
         let mut object = renamed(&old, place.name(), &rename.name);
+        rules::note_renamer(&mut object, &options.authors);
         let errors = write::problems(resource, &mut object, None);
         if !errors.is_empty() {
             return Err(place.invalid(&rename.name, &errors));
@@ -190,7 +221,8 @@ impl ApiServer {
             txn = txn.and(key, Compare::ModifiedAt(revision), Op::Put(value.into()));
         }
         // A longer name makes everything larger that the object owns.
-        let txn = txn.within(self.room(options.spender));
+        let growth = Growth::of_change(options.spender, &old, &object);
+        let txn = txn.within(self.room(growth));
         Ok(Planned::Move(Move {
             txn,
             value,

@@ -16,6 +16,7 @@ use crate::heavy;
 use crate::object::rules::Part;
 use crate::object::{Object, meta, rules};
 use crate::registry::{Presentation, Resource};
+use crate::room::Growth;
 use crate::server::{ApiServer, Call};
 
 /// What a change makes of an object.
@@ -126,10 +127,11 @@ impl ApiServer {
                 Change::Sent(mut object) => {
                     check_kind(resource, &mut object)?;
                     check_version(place, &object, &old, record.modified)?;
-                    write::fit_to_schema(resource, &mut object, options, &mut warnings)?;
+                    let filled =
+                        write::fit_to_schema(resource, &mut object, options, &mut warnings)?;
                     rules::prepare_update(resource, &mut object, &old, part);
-                    let (authors, claim) = (&options.authors, options.claim);
-                    rules::note_writer(resource, &mut object, Some(&old), authors, claim);
+                    let (authors, claim) = (options.authors.clone().and(filled), options.claim);
+                    rules::note_writer(resource, &mut object, Some(&old), &authors, claim);
                     rules::note_maker(&mut object, Some(&old), None);
                     let errors = write::problems(resource, &mut object, Some(&old));
                     if !errors.is_empty() {
@@ -138,6 +140,8 @@ impl ApiServer {
                     self.refuse_escalation(place, options.limited.as_ref(), &object, Some(&old))
                         .await?;
                     self.refuse_foreign_owner(place, options.limited.as_ref(), &object, Some(&old))
+                        .await?;
+                    self.refuse_definition(place, options.limited.as_ref(), &object, Some(&old))
                         .await?;
                     announced = self.refuse_owner_cycle(place, &object, &old).await?;
                     owners = self.name_owners(place, &mut object, Some(&old)).await?;
@@ -203,7 +207,7 @@ impl ApiServer {
             Op::Put(value.clone())
         };
         let compare = Compare::ModifiedAt(record.modified);
-        let room = self.room(options.spender);
+        let room = self.room(Growth::of_change(options.spender, old, object));
         let txn = guarded(record.key.clone(), compare, op, guards).within(room);
         let kept = (!goes).then_some(object);
         Ok(match self.commit(&place.resource, txn, kept).await? {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use landform_api::budget::{self, Exceeded};
-use landform_api::writer::{Authors, Maker};
+use landform_api::writer::{Authors, Maker, Writer};
 use landform_api::{Budget, FieldError};
 use landform_store::{Compare, Key, Op, Record, Revision, Txn, TxnOutcome};
 use serde_json::Value;
@@ -128,15 +128,18 @@ pub(crate) fn report_fields(
 }
 
 /// Drops fields that the kind doesn't have, fills in defaults, and translates to the stored form. What comes out is
-/// within the budget of an object, whatever a patch or defaults have made of it.
+/// within the budget of an object, whatever a patch or defaults have made of it. Returns the author of the kind's definition
+/// if its defaults have become a part of the content, and the author may not do everything (C6).
 pub(crate) fn fit_to_schema(
     resource: &Resource,
     object: &mut Object,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<Option<Writer>> {
     let mut value = Value::Object(std::mem::take(object));
     let unknown = resource.schema.prune(&mut value);
+    let author = resource.author();
+    let sent = author.and(value.as_object()).cloned();
     let filled_in = resource.schema.apply_defaults(&mut value);
     filled_in
         .and_then(|()| Budget::OBJECT.check(&value))
@@ -161,7 +164,8 @@ pub(crate) fn fit_to_schema(
         "apiVersion".into(),
         resource.stored_api_version.clone().into(),
     );
-    Ok(())
+    let filled = sent.is_some_and(|sent| !rules::same_spec(&sent, object));
+    Ok(author.filter(|_| filled).cloned())
 }
 
 fn too_large(resource: &Resource, object: &Value, exceeded: Exceeded) -> ApiError {

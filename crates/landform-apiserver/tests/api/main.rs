@@ -12,6 +12,7 @@ mod answers;
 mod audit;
 mod bodies;
 mod custom;
+mod definitions;
 mod deletion;
 mod discovery;
 mod harness;

@@ -1,5 +1,6 @@
 //! Renames: one transaction moves an object to another name, and it stays the object that it is (R15).
 
+use landform_apiserver::{AUTHENTICATED, Identity};
 use serde_json::{Value, json};
 
 use crate::harness::{Api, DEFINITIONS, MAPS, WIDGETS, map, widget, widgets};
@@ -304,6 +305,76 @@ async fn r15_children_that_are_made_while_their_owner_is_renamed_know_its_name()
         let name = child["metadata"]["name"].as_str().unwrap();
         if name.starts_with("child-") {
             assert_eq!(owner_name(child), format!("w{ROUNDS}"), "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn c6_a_rename_takes_the_rights_to_read_to_delete_and_to_create() {
+    let api = Api::start().await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let rule = |verb: &str, resource: &str, names: &[&str]| json!({"verbs": [verb], "apiGroups": [""], "resources": [resource], "resourceNames": names});
+    let rows = [
+        ("none", vec![], "cannot get"),
+        ("get", vec![rule("get", "secrets", &[])], "cannot delete"),
+        (
+            "delete",
+            vec![
+                rule("get", "secrets", &[]),
+                rule("delete", "secrets", &["mine"]),
+                rule("create", "secrets", &[]),
+            ],
+            "cannot delete",
+        ),
+        (
+            "create",
+            vec![
+                rule("get", "secrets", &[]),
+                rule("delete", "secrets", &["top"]),
+                rule("create", "secrets", &["other"]),
+            ],
+            "cannot create",
+        ),
+        (
+            "all",
+            vec![
+                rule("get", "secrets", &["top"]),
+                rule("delete", "secrets", &["top"]),
+                rule("create", "secrets", &["mine"]),
+            ],
+            "",
+        ),
+    ];
+    let secret = json!({"metadata": {"name": "top"}, "stringData": {"key": "canary"}});
+    api.post(secrets, secret).await.ok();
+    for (user, mut rules, refused) in rows {
+        rules.push(rule("create", "secrets/rename", &[]));
+        let role = json!({"metadata": {"name": user}, "rules": rules});
+        api.post(&format!("{rbac}/roles"), role).await.ok();
+        let binding = json!({
+            "metadata": {"name": user},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": user},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        });
+        api.post(&format!("{rbac}/rolebindings"), binding)
+            .await
+            .ok();
+        let caller = api.by(Identity::new(user, [AUTHENTICATED]));
+        for query in ["?dryRun=All", ""] {
+            // What isn't there gets the same answer.
+            for name in ["top", "absent"] {
+                let path = format!("{secrets}/{name}/rename{query}");
+                let answer = caller.post(&path, rename("mine")).await;
+                if refused.is_empty() && name == "top" {
+                    assert_eq!(answer.ok()["metadata"]["name"], "mine");
+                    continue;
+                }
+                let (code, _, message) = answer.failed();
+                assert_eq!(code, 403, "{user} {path}");
+                let refused = if name == "top" { refused } else { "cannot" };
+                assert!(message.contains(refused), "{user}: {message}");
+            }
         }
     }
 }

@@ -77,11 +77,17 @@ async fn a_store_that_is_full_refuses_what_grows_and_heals_by_deletes() {
     let metrics = String::from_utf8(metrics.to_vec()).unwrap();
     assert!(metrics.contains("landform_store_quota_bytes 33554432"));
 
+    let mut filled = 0;
+    let rest = |number: usize| client.post(MAPS, large(&format!("rest{number}"), 10_000));
+    while rest(filled).await.code == 201 {
+        filled += 1;
+    }
+
     // A client can't eat the reserve by what it writes to objects that are being deleted; Landform can say how far it is.
     let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
     let two = format!("{MAPS}/m1");
     own.patch(&two, "merge", held).await.ok();
-    let said = json!({"metadata": {"annotations": {"progress": "x".repeat(200_000)}}});
+    let said = json!({"metadata": {"annotations": {"progress": "x".repeat(20_000)}}});
     assert_eq!(client.patch(&two, "merge", said.clone()).await.code, 507);
     let background = format!("{two}?propagationPolicy=Background");
     client.delete(&background).await.ok();
@@ -89,17 +95,20 @@ async fn a_store_that_is_full_refuses_what_grows_and_heals_by_deletes() {
     own.patch(&two, "merge", said).await.ok();
 
     // Growing is refused, shrinking and Landform's own writes go on, deletes too.
-    let one = format!("{MAPS}/m0");
-    let more = json!({"metadata": {"annotations": {"a": "x".repeat(200_000)}}});
+    let (one, small) = (format!("{MAPS}/m0"), format!("{MAPS}/rest0"));
+    let more = json!({"metadata": {"annotations": {"a": "x".repeat(20_000)}}});
     let answers = [
         client.patch(&one, "merge", more.clone()).await.code,
         own.patch(&one, "merge", more).await.code,
+        own.patch(&small, "merge", json!({"data": {"y": "x".repeat(20_000)}}))
+            .await
+            .code,
         client
             .patch(&one, "merge", json!({"data": {"x": null}}))
             .await
             .code,
     ];
-    assert_eq!(answers, [507, 200, 200]);
+    assert_eq!(answers, [507, 200, 507, 200]);
     for number in 2..4 {
         let path = format!("{MAPS}/m{number}?propagationPolicy=Background");
         client.delete(&path).await.ok();
@@ -150,14 +159,44 @@ async fn a_rename_is_held_to_the_quota_too() {
 }
 
 #[tokio::test]
-async fn landforms_own_writes_have_a_limit_too() {
-    let (own, _) = with_quota(8 * MIB as u64).await;
-    let mut codes = Vec::new();
-    for number in 0..9 {
+async fn the_last_of_the_reserve_is_for_objects_that_are_being_deleted() {
+    let (own, client) = with_quota(MIB as u64).await;
+    let held = json!({"finalizers": ["example.com/held"]});
+    let mut names = Vec::new();
+    for number in 0..16 {
         let name = format!("m{number}");
-        codes.push(own.post(MAPS, large(&name, MIB - 100)).await.code);
+        let mut object = large(&name, 0);
+        object["metadata"]["finalizers"] = held["finalizers"].clone();
+        client.post(MAPS, object).await.ok();
+        names.push(format!("{MAPS}/{name}"));
     }
-    assert_eq!(codes, [201, 201, 201, 201, 201, 201, 507, 507, 507]);
+    let mut bytes = 100_000;
+    let mut filled = 0;
+    while bytes > 100 {
+        // What Landform makes is held to what clients may use.
+        let maker = if filled % 2 == 0 { &client } else { &own };
+        match maker
+            .post(MAPS, large(&format!("fill{filled}"), bytes))
+            .await
+            .code
+        {
+            201 => filled += 1,
+            _ => bytes /= 2,
+        }
+    }
+    let said = json!({"metadata": {"annotations": {"progress": "x".repeat(10_000)}}});
+    let mut refused = Vec::new();
+    for name in &names {
+        if own.patch(name, "merge", said.clone()).await.code == 507 {
+            refused.push(name);
+        }
+    }
+    assert!((8..16).contains(&refused.len()), "{refused:?}");
+    let last = refused[0];
+    let background = format!("{last}?propagationPolicy=Background");
+    client.delete(&background).await.ok();
+    assert_eq!(client.patch(last, "merge", said.clone()).await.code, 507);
+    own.patch(last, "merge", said).await.ok();
 }
 
 #[tokio::test]

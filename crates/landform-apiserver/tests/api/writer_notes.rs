@@ -262,10 +262,16 @@ async fn c6_nobody_but_the_server_writes_the_note() {
         let changed = jane.patch(&status, form, taken_away.clone()).await.ok();
         assert_eq!(note(&changed), jane_note(), "{form}");
     }
-    // A renamed object has the writer that it had.
-    let rename = json!({"kind": "Rename", "name": "b"});
-    let renamed = bob(&api).post(&format!("{path}/rename"), rename).await.ok();
-    assert_eq!(note(&renamed), jane_note());
+    // By its name others choose an object: who renames it is one of its writers.
+    let rename = |to: &str| json!({"kind": "Rename", "name": to});
+    let renamed = jane.post(&format!("{path}/rename"), rename("b")).await;
+    assert_eq!(note(&renamed.ok()), jane_note());
+    let path = format!("{WIDGETS}/b/rename");
+    let renamed = bob(&api).post(&path, rename("c")).await.ok();
+    let both = Some(json!({"user": "bob", "and": [jane_note()]}));
+    assert_eq!(note(&renamed), both);
+    let path = format!("{WIDGETS}/c/rename");
+    assert_eq!(note(&api.post(&path, rename("d")).await.ok()), both);
     // No header makes a request one on behalf of others.
     let headers = [
         ("content-type", "application/json"),

@@ -218,8 +218,8 @@ impl Facts {
                 .last_error
                 .as_ref()
                 .map(|error| error.message.clone()),
-            refused: has_failed_by(&status, WRITE_REFUSED),
-            failed_below: has_failed_by(&status, NESTED_FAILED),
+            refused: has_failed_by(status, WRITE_REFUSED),
+            failed_below: has_failed_by(status, NESTED_FAILED),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
             deployed: status.observed_generation.is_some(),

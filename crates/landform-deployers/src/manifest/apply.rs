@@ -356,8 +356,9 @@ async fn update(
         // These are asked for because fields of others stay; the API notes both writers.
         Strategy::Merge | Strategy::MergeOverwrite => false,
     };
-    let merge = change::change(strategy, &wanted.value, &value);
-    let Some(change) = Change::new(merge, &wanted.value, &value, foreign) else {
+    let state = change::without_requests(&wanted.value);
+    let merge = change::change(strategy, &state, &value);
+    let Some(change) = Change::new(merge, &state, &value, foreign) else {
         return Ok(Some(found.clone()));
     };
     let Change { mut patch, whole } = change;

@@ -2,6 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use landform_api::keys::ANNOTATION_RETRIGGER_AT;
+use landform_api::landscaper::keys;
 use landform_engine::hooks::three_way;
 use serde_json::{Map, Value, json};
 
@@ -26,6 +28,15 @@ const SERVER_METADATA: [&str; 9] = [
     "managedFields",
     "selfLink",
     "generateName",
+];
+
+/// Annotations that ask for something, and go when it is done.
+const REQUESTS: [&str; 5] = [
+    keys::OPERATION,
+    keys::RECONCILE_TIME,
+    keys::ABORT_TIME,
+    keys::ROTATE_TOKEN,
+    ANNOTATION_RETRIGGER_AT,
 ];
 
 /// The deploy item, as its objects know it.
@@ -72,16 +83,28 @@ pub(super) fn adopts(manifest: &Value) -> bool {
     manifest["metadata"]["annotations"][ANNOTATION_ADOPT] == "true"
 }
 
+/// The same without what it asks of Landform: an operation is carried out once and then taken away, so it is no state
+/// that an object could have. Two items that wrote it into each other again and again would never come to rest.
+pub(super) fn without_requests(wanted: &Value) -> Value {
+    let mut wanted = wanted.clone();
+    let annotations = wanted["metadata"].get_mut("annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        annotations.retain(|key, _| !REQUESTS.contains(&key.as_str()));
+    }
+    wanted
+}
+
 /// What is sent to create an object.
 pub(super) fn creation(wanted: &Value) -> Value {
     let mut body = wanted.clone();
-    if let Some(memory) = memory(wanted) {
+    if let Some(memory) = memory(&without_requests(wanted)) {
         body["metadata"]["annotations"][ANNOTATION_LAST_APPLIED] = json!(memory);
     }
     body
 }
 
-/// The merge patch that brings an object to what is wanted; none when it is so already.
+/// The merge patch that brings an object to what is wanted; none when it is so already. What is wanted has no requests any
+/// more ([`without_requests`]).
 pub(super) fn change(strategy: Strategy, wanted: &Value, live: &Value) -> Option<Value> {
     let applied = live["metadata"]["annotations"][ANNOTATION_LAST_APPLIED].as_str();
     let last = applied.and_then(|text| serde_json::from_str(text).ok());

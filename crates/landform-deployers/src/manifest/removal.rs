@@ -7,6 +7,7 @@ use landform_api::landscaper::ErrorCode;
 use landform_api::landscaper::keys::DELETE_WITHOUT_UNINSTALL;
 use landform_engine::Right;
 
+use super::circle;
 use super::cluster::{Cluster, Deletion, Place};
 use super::inventory::Entry;
 use super::object::ObjectName;
@@ -83,6 +84,10 @@ async fn remove(
         let uid = live.metadata.uid.clone().unwrap_or_default();
         match cluster.delete(&place, object, &live).await? {
             Deletion::Gone => return Ok(()),
+            // It goes when this item has gone.
+            Deletion::Marked if circle::waits_for_us(cluster, object, &uid).await? => {
+                return Ok(());
+            }
             Deletion::Marked => {
                 return wait_until_gone(cluster, &place, object, &uid, timeout).await;
             }

@@ -311,3 +311,54 @@ async fn c6_a_secret_that_isnt_the_items_is_neither_overwritten_nor_deleted() {
     tenancy.world.until_phase("a", "Succeeded").await;
     assert_eq!(content().await, "theirs");
 }
+
+/// A configuration whose manifest is another item, and asks it to run.
+fn asking(other: &str) -> Value {
+    manifests(&[json!({
+        "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "DeployItem",
+        "metadata": {"name": other, "namespace": "default", "annotations": {
+            "landscaper.gardener.cloud/operation": "reconcile", "landform.dev/adopt": "true",
+        }},
+    })])
+}
+
+#[tokio::test]
+async fn items_that_ask_each_other_to_run_come_to_rest_and_go() {
+    for ring in [&["a", "b"][..], &["a", "b", "c"]] {
+        let tenancy = Tenancy::new().await;
+        for (place, name) in ring.iter().enumerate() {
+            let next = ring[(place + 1) % ring.len()];
+            tenancy.item(name, asking(next)).await;
+        }
+        for name in ring {
+            tenancy.world.until_phase(name, "Succeeded").await;
+        }
+        let versions = async || {
+            let mut all = Vec::new();
+            for name in ring {
+                let item = tenancy.items().get(name).await.unwrap();
+                all.push(item.metadata.resource_version);
+            }
+            all
+        };
+        let mut before = versions().await;
+        let mut rested = false;
+        // Each comes up while the others would go on.
+        for number in 0..10 {
+            let name = format!("other{number}");
+            let spec = json!({"type": "landscaper.gardener.cloud/mock", "config": {}});
+            tenancy.item(&name, spec).await;
+            tenancy.world.until_phase(&name, "Succeeded").await;
+            let now = versions().await;
+            rested = now == before;
+            before = now;
+        }
+        assert!(rested, "{ring:?} go on");
+        for name in ring {
+            tenancy.delete(name).await;
+        }
+        for name in ring {
+            tenancy.world.until_gone(name).await;
+        }
+    }
+}

@@ -12,7 +12,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::watcher;
 use landform_api::landscaper::{GROUP, VERSION, definition};
-use landform_apiserver::{ApiServer, Config, Identity, LocalService};
+use landform_apiserver::{ApiServer, Config, Identity, LocalService, StoreQuota};
 use landform_controllers::collector::Collector;
 use landform_controllers::landscape::{self, Blueprints};
 use landform_deployers::DeployItems;
@@ -53,18 +53,34 @@ impl Landscape {
     }
 
     pub(crate) async fn with(items: DeployItems, recorder: Recorder) -> Self {
-        Self::place(items, recorder, "default").await
+        Self::place(items, recorder, "default", Config::default()).await
+    }
+
+    /// With a store that may keep this many bytes.
+    pub(crate) async fn with_room(bytes: u64) -> Self {
+        let recorder = Recorder::default();
+        let items = DeployItems::new().with(Mock).with(recorder.clone());
+        let config = Config {
+            store_quota: Some(StoreQuota { bytes }),
+            ..Config::default()
+        };
+        Self::place(items, recorder, "default", config).await
     }
 
     /// In a namespace that can be deleted.
     pub(crate) async fn in_namespace(namespace: &str) -> Self {
         let recorder = Recorder::default();
         let items = DeployItems::new().with(Mock).with(recorder.clone());
-        Self::place(items, recorder, namespace).await
+        Self::place(items, recorder, namespace, Config::default()).await
     }
 
-    async fn place(items: DeployItems, recorder: Recorder, namespace: &str) -> Self {
-        let server = ApiServer::start(Arc::new(MemoryStore::new()), Config::default());
+    async fn place(
+        items: DeployItems,
+        recorder: Recorder,
+        namespace: &str,
+        config: Config,
+    ) -> Self {
+        let server = ApiServer::start(Arc::new(MemoryStore::new()), config);
         let server = server.await.unwrap();
         tokio::spawn(server.clone().keep_house());
         let service = LocalService::new(server.clone(), Identity::internal());
@@ -129,6 +145,17 @@ impl Landscape {
             }
         };
         tokio::time::timeout(PATIENCE, quiet).await.unwrap();
+    }
+
+    /// Waits until the engine rests for a moment; what was refused may be tried again later.
+    pub(crate) async fn rests(&self) {
+        let rests = async {
+            while tokio::time::timeout(SILENCE, self.activity.notified())
+                .await
+                .is_ok()
+            {}
+        };
+        tokio::time::timeout(PATIENCE, rests).await.unwrap();
     }
 
     /// Waits until something happens, or a moment.

@@ -23,6 +23,7 @@ mod refusals;
 mod refused;
 mod rename;
 mod rename_nested;
+mod room;
 mod secrets;
 mod spiff;
 mod target_maps;

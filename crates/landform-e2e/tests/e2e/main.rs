@@ -20,6 +20,7 @@ mod full_disk;
 mod hook_commands;
 mod hostile;
 mod in_process;
+mod inherited;
 mod kopf_operator;
 mod kube_rs;
 mod kubectl_apply;
