@@ -278,10 +278,7 @@ fn an_owner_without_a_namespace_says_where_its_children_are() {
     };
     let mut child = map("a", json!({}));
     let problems = wanted(&owner, &kinds(), std::slice::from_ref(&child)).unwrap_err();
-    assert_eq!(
-        problems,
-        ["owned[0] (ConfigMap a) has no metadata.namespace"]
-    );
+    assert_eq!(problems, ["owned[0] (ConfigMap) has no metadata.namespace"]);
     child["metadata"]["namespace"] = json!("x");
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
     let children = wanted(&owner, &kinds(), &[child, space]).unwrap();

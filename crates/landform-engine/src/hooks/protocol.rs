@@ -351,7 +351,7 @@ mod tests {
             ("{\"error\": {}}", "\"error\" has no \"message\""),
             (
                 "{\"retrigger_after\": 1}",
-                "has a field \"retrigger_after\"; known are status",
+                "has a field that isn't known; known are status",
             ),
         ];
         for (text, expected) in table {
