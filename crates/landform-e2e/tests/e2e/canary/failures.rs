@@ -60,7 +60,7 @@ fn made_of_secrets() -> Vec<(&'static str, Value)> {
     let x = "{{ .imports.secret }}";
     let manifest = |kind: &str, name: &str| {
         format!(
-            "deployItems: [{{name: a, type: landscaper.gardener.cloud/kubernetes-manifest, config: {{thisServer: true, {name:?}: 1, manifests: [{{policy: manage, \
+            "deployItems: [{{name: a, type: landscaper.gardener.cloud/kubernetes-manifest, timeout: 3s, config: {{thisServer: true, {name:?}: 1, manifests: [{{policy: manage, \
              manifest: {{apiVersion: v1, kind: {kind:?}, metadata: {{name: {name:?}, namespace: default}}}}}}]}}}}]"
         )
     };
