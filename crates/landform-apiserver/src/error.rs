@@ -162,6 +162,7 @@ struct Details {
     causes: Vec<Cause>,
     retry_after_seconds: Option<u32>,
     continue_token: Option<String>,
+    given_name: Option<String>,
 }
 
 impl ApiError {
@@ -175,6 +176,7 @@ impl ApiError {
             causes: Vec::new(),
             retry_after_seconds: None,
             continue_token: None,
+            given_name: None,
         }))
     }
 
@@ -348,6 +350,19 @@ impl ApiError {
     #[must_use]
     pub(crate) fn subject_name(&self) -> &str {
         self.0.subject.as_ref().map_or("", |subject| &subject.name)
+    }
+
+    /// Notes the name that the request gave an object, for the audit log: the error may be about another object.
+    #[must_use]
+    pub(crate) fn of_given(mut self, name: &str) -> Self {
+        self.0.given_name = Some(name.to_owned());
+        self
+    }
+
+    /// The name that the request gave an object, if that was read.
+    #[must_use]
+    pub(crate) fn given_name(&self) -> Option<&str> {
+        self.0.given_name.as_deref()
     }
 
     /// In words.

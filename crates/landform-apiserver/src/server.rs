@@ -20,7 +20,7 @@ use landform_store::Store;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::audit::{AuditLog, Created, Draft, Outcome};
+use crate::audit::{AuditLog, Created, Draft, Outcome, Renamed};
 use crate::body::Body;
 use crate::environment::{Environment, SystemEnvironment};
 use crate::error::{ApiError, Reason, Result};
@@ -282,11 +282,13 @@ impl ApiServer {
             Err(error) => (respond::error(&error), Some(error)),
         };
         let created = response.extensions_mut().remove::<Created>();
+        let renamed = response.extensions_mut().remove::<Renamed>();
         if let Some(draft) = draft {
             let outcome = Outcome {
                 status: response.status(),
                 error: error.as_ref(),
                 created,
+                renamed,
                 view: self.viewed(&method, draft.path()),
             };
             if let Some(id) = draft.finish(&outcome).and_then(|id| id.parse().ok()) {

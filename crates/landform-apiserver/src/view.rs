@@ -75,6 +75,18 @@ pub trait View: Send + Sync + 'static {
         let _ = (path, query, question);
         Box::pin(async { Ok(None) })
     }
+
+    /// As [`View::ask`], for a view whose answer depends on who asks.
+    fn ask_as<'a>(
+        &'a self,
+        path: &'a [&'a str],
+        query: &'a Query,
+        question: Value,
+        who: &'a Identity,
+    ) -> BoxFuture<'a, Result<Option<Value>>> {
+        let _ = who;
+        self.ask(path, query, question)
+    }
 }
 
 /// Which view a request reads, in the words of rules.
@@ -164,7 +176,8 @@ impl ApiServer {
         let answer = if asks {
             let form = BodyForm::from_content_type(call.header(http::header::CONTENT_TYPE))?;
             let question = decode::decode(&call.body, form)?.value;
-            view.ask(&segments, &call.query, question).await?
+            view.ask_as(&segments, &call.query, question, &call.identity)
+                .await?
         } else {
             match limited {
                 Some(who) => view.read_as(&segments, &call.query, who).await?,

@@ -11,6 +11,7 @@ use landform_api::landscaper::execution::DeployItemTemplate;
 use serde_json::Value;
 
 use crate::execute::{Input, Rendered};
+use crate::hide;
 use crate::problem::{BlueprintError, Problem};
 use crate::secret::{Guarded, MASK, all_stand_ins, mask, mask_known, secrets_of, stand_in};
 use crate::{Blueprint, ExportValues, MappingKind, SubinstallationTemplate, map_data};
@@ -83,9 +84,18 @@ impl Inputs {
         &mut self,
         render: impl Fn(&Input) -> Result<Rendered<T>, BlueprintError>,
     ) -> Result<Twice<T>, BlueprintError> {
-        let real = render(&self.real)?;
-        let twin = self.twin.as_mut().map(|input| {
-            let twin = render(input).ok();
+        let real = render(&self.real);
+        let twin = self.twin.as_ref().map(&render);
+        let (mut real, twin) = match (real, twin) {
+            (Ok(real), twin) => (real, twin.map(Result::ok)),
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(twin)) => return Err(hide::error(error, twin.err())),
+        };
+        if let Some(twin) = &twin {
+            let twin = twin.as_ref().map(|twin| &*twin.warnings);
+            real.warnings = hide::problems(real.warnings, twin);
+        }
+        let twin = self.twin.as_mut().zip(twin).map(|(input, twin)| {
             // Of a rendering that failed nothing is known: all that it would have kept is secret.
             let state = match &twin {
                 Some(twin) => twin.state.clone(),
@@ -139,6 +149,7 @@ impl Blueprint {
     /// Like [`Blueprint::import_bindings`].
     pub fn bind(&self, inputs: &mut Inputs) -> Result<Vec<Problem>, BlueprintError> {
         let bound = inputs.render(|input| self.import_bindings(input))?;
+        same_names("bindings", &bound.real, bound.twin.as_ref())?;
         if let (Some(input), Some(twin)) = (&mut inputs.twin, bound.twin) {
             let twin = twin.unwrap_or_else(|| all_stand_ins(&bound.real));
             input.imports.extend(twin);
@@ -220,6 +231,7 @@ impl Blueprint {
             let values = twin.as_ref().filter(|_| !first.replace(false));
             self.render_exports(input, values.unwrap_or(&real))
         })?;
+        same_names("exports", &rendered.real, rendered.twin.as_ref())?;
         let mut exports = match rendered.twin {
             None => Guarded::plain(rendered.real),
             Some(twin) => Guarded::compared(rendered.real, twin.as_ref()),
@@ -259,11 +271,15 @@ pub fn map_guarded(
     mappings: &BTreeMap<String, Value>,
     data: &Guarded,
 ) -> Result<Guarded, BlueprintError> {
-    let real = map_data(kind, mappings, &data.values)?;
-    Ok(match data.twin() {
-        None => Guarded::plain(real),
-        Some(twin) => Guarded::compared(real, map_data(kind, mappings, &twin).ok().as_ref()),
-    })
+    let real = map_data(kind, mappings, &data.values);
+    let Some(twin) = data.twin() else {
+        return real.map(Guarded::plain);
+    };
+    let twin = map_data(kind, mappings, &twin);
+    match real {
+        Ok(real) => Ok(Guarded::compared(real, twin.ok().as_ref())),
+        Err(error) => Err(hide::error(error, twin.err())),
+    }
 }
 
 fn guard_items(
@@ -294,6 +310,23 @@ fn guard_items(
         GuardedItem { item, shown }
     });
     Ok(items.collect())
+}
+
+/// Names are seen by all who read statuses and objects.
+fn same_names(
+    what: &str,
+    real: &BTreeMap<String, Value>,
+    twin: Option<&Option<BTreeMap<String, Value>>>,
+) -> Result<(), BlueprintError> {
+    let Some(Some(twin)) = twin else {
+        return Ok(());
+    };
+    if real.keys().eq(twin.keys()) {
+        return Ok(());
+    }
+    let message =
+        format!("the names of {what} depend on a secret import, and may not: only values may");
+    Err(Problem::new("secrets", message).into())
 }
 
 fn listed<T: serde::Serialize>(all: &[T]) -> Vec<Value> {

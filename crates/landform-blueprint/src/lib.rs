@@ -15,6 +15,7 @@ mod exports;
 mod files;
 mod functions;
 mod guarded;
+mod hide;
 mod items;
 mod json_schema;
 mod mappings;
@@ -162,7 +163,28 @@ impl Blueprint {
         &self,
         given: &BTreeMap<String, Value>,
     ) -> Result<BTreeMap<String, Value>, Vec<ImportProblem>> {
-        values::complete_imports(&self.definition.imports, &self.schemas, given)
+        values::complete_imports(
+            &self.definition.imports,
+            &self.schemas,
+            given,
+            &BTreeMap::new(),
+        )
+    }
+
+    /// [`Blueprint::complete_imports`] of values with secret parts.
+    ///
+    /// # Errors
+    /// The same; of a secret part a name of a field is shown only if the schema has it.
+    pub fn complete_guarded(
+        &self,
+        given: &Guarded,
+    ) -> Result<BTreeMap<String, Value>, Vec<ImportProblem>> {
+        values::complete_imports(
+            &self.definition.imports,
+            &self.schemas,
+            &given.values,
+            &given.shown,
+        )
     }
 
     /// Whether nothing has to provide an import: it is optional, has a default, or counts only below one that
@@ -253,7 +275,24 @@ impl Blueprint {
     /// don't fit (I41).
     #[must_use]
     pub fn check_exports(&self, exports: &BTreeMap<String, Value>) -> Vec<ExportProblem> {
-        values::check_exports(&self.definition.exports, &self.schemas, exports)
+        values::check_exports(
+            &self.definition.exports,
+            &self.schemas,
+            exports,
+            &BTreeMap::new(),
+        )
+    }
+
+    /// [`Blueprint::check_exports`] of values with secret parts: of these a name of a field is shown only if the schema
+    /// has it.
+    #[must_use]
+    pub fn check_guarded_exports(&self, exports: &Guarded) -> Vec<ExportProblem> {
+        values::check_exports(
+            &self.definition.exports,
+            &self.schemas,
+            &exports.values,
+            &exports.shown,
+        )
     }
 
     pub(crate) fn program(

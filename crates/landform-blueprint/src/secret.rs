@@ -1,6 +1,6 @@
 //! Values of which parts are secret: what may be shown of them, and stand-ins for the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -156,6 +156,34 @@ pub fn secrets_of(value: &Value, shown: &Value, found: &mut Vec<String>) {
             }
         }
         Value::String(_) | Value::Number(_) | Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// The names of fields in those parts of a value that are masked as a whole.
+pub(crate) fn hidden_names(value: &Value, shown: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    note_hidden_names(value, shown, &mut found);
+    found
+}
+
+fn note_hidden_names(value: &Value, shown: &Value, found: &mut BTreeSet<String>) {
+    let nothing = Value::Null;
+    match value {
+        _ if value == shown => {}
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if shown.get(name).is_none() {
+                    found.insert(name.clone());
+                }
+                note_hidden_names(value, shown.get(name).unwrap_or(&nothing), found);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                note_hidden_names(item, shown.get(at).unwrap_or(&nothing), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -8,17 +8,23 @@ use crate::definition::{ExportDefinition, ImportDefinition, ValueKind};
 use crate::problem::{ExportProblem, ImportProblem, Side, ValueProblem};
 use crate::reader::kind;
 use crate::schema::{Checker, Schemas};
+use crate::secret::hidden_names;
 
 /// The imports that count, with their defaults; or everything that is wrong with them.
 pub(crate) fn complete_imports(
     definitions: &[ImportDefinition],
     schemas: &Schemas,
     given: &BTreeMap<String, Value>,
+    shown: &BTreeMap<String, Value>,
 ) -> Result<BTreeMap<String, Value>, Vec<ImportProblem>> {
     let mut complete = BTreeMap::new();
     let mut problems = Vec::new();
-    let checker = Checker::new(schemas);
-    complete_level(definitions, &checker, given, &mut complete, &mut problems);
+    let check = Check {
+        side: Side::Import,
+        checker: Checker::new(schemas),
+        shown,
+    };
+    complete_level(definitions, &check, given, &mut complete, &mut problems);
     if problems.is_empty() {
         Ok(complete)
     } else {
@@ -28,7 +34,7 @@ pub(crate) fn complete_imports(
 
 fn complete_level(
     definitions: &[ImportDefinition],
-    checker: &Checker<'_>,
+    check: &Check<'_>,
     given: &BTreeMap<String, Value>,
     complete: &mut BTreeMap<String, Value>,
     problems: &mut Vec<ImportProblem>,
@@ -46,17 +52,10 @@ fn complete_level(
             }
             continue;
         };
-        check_value(
-            Side::Import,
-            &definition.name,
-            &definition.kind,
-            checker,
-            value,
-            problems,
-        );
+        check.value(&definition.name, &definition.kind, value, problems);
         complete.insert(definition.name.clone(), value.clone());
         // Conditional imports count only below an import that is there.
-        complete_level(&definition.imports, checker, given, complete, problems);
+        complete_level(&definition.imports, check, given, complete, problems);
     }
 }
 
@@ -119,8 +118,13 @@ pub(crate) fn check_exports(
     definitions: &[ExportDefinition],
     schemas: &Schemas,
     values: &BTreeMap<String, Value>,
+    shown: &BTreeMap<String, Value>,
 ) -> Vec<ExportProblem> {
-    let checker = Checker::new(schemas);
+    let check = Check {
+        side: Side::Export,
+        checker: Checker::new(schemas),
+        shown,
+    };
     let mut problems = Vec::new();
     let problem = |name: &str, message: &str| ValueProblem {
         side: Side::Export,
@@ -130,14 +134,7 @@ pub(crate) fn check_exports(
     };
     for definition in definitions {
         match values.get(&definition.name) {
-            Some(value) => check_value(
-                Side::Export,
-                &definition.name,
-                &definition.kind,
-                &checker,
-                value,
-                &mut problems,
-            ),
+            Some(value) => check.value(&definition.name, &definition.kind, value, &mut problems),
             None => problems.push(problem(
                 &definition.name,
                 "the blueprint declares it, and no export execution gives it",
@@ -158,51 +155,65 @@ pub(crate) fn check_exports(
     problems
 }
 
-fn check_value(
+/// What values are checked with.
+struct Check<'a> {
     side: Side,
-    name: &str,
-    expected: &ValueKind,
-    checker: &Checker<'_>,
-    value: &Value,
-    problems: &mut Vec<ValueProblem>,
-) {
-    let mut push = |path: &str, message: String| {
-        problems.push(ValueProblem {
-            side,
-            name: name.to_owned(),
-            path: path.to_owned(),
-            message,
-        });
-    };
-    match expected {
-        ValueKind::Data { schema } => {
-            for finding in checker.validate(schema, value) {
-                push(&finding.path, finding.message);
+    checker: Checker<'a>,
+    /// What may be shown of those that have secret parts.
+    shown: &'a BTreeMap<String, Value>,
+}
+
+impl Check<'_> {
+    fn value(
+        &self,
+        name: &str,
+        expected: &ValueKind,
+        value: &Value,
+        problems: &mut Vec<ValueProblem>,
+    ) {
+        let side = self.side;
+        let mut push = |path: &str, message: String| {
+            problems.push(ValueProblem {
+                side,
+                name: name.to_owned(),
+                path: path.to_owned(),
+                message,
+            });
+        };
+        match expected {
+            ValueKind::Data { schema } => {
+                let shown = self.shown.get(name).unwrap_or(value);
+                let hidden = hidden_names(value, shown);
+                for finding in self.checker.validate(schema, value, &hidden) {
+                    push(&finding.path, finding.message);
+                }
             }
+            ValueKind::Target { target_type } => {
+                check_target(side, target_type, value, "", &mut push);
+            }
+            ValueKind::TargetList { target_type } => match value.as_array() {
+                Some(targets) => {
+                    for (at, target) in targets.iter().enumerate() {
+                        check_target(side, target_type, target, &format!("[{at}]"), &mut push);
+                    }
+                }
+                None => push(
+                    "",
+                    format!("has to be a list of targets, and is {}", kind(value)),
+                ),
+            },
+            ValueKind::TargetMap { target_type } => match value.as_object() {
+                Some(targets) => {
+                    for (key, target) in targets {
+                        check_target(side, target_type, target, &format!("[{key}]"), &mut push);
+                    }
+                }
+                None => push(
+                    "",
+                    format!("has to be a map of targets, and is {}", kind(value)),
+                ),
+            },
         }
-        ValueKind::Target { target_type } => check_target(side, target_type, value, "", &mut push),
-        ValueKind::TargetList { target_type } => match value.as_array() {
-            Some(targets) => {
-                for (at, target) in targets.iter().enumerate() {
-                    check_target(side, target_type, target, &format!("[{at}]"), &mut push);
-                }
-            }
-            None => push(
-                "",
-                format!("has to be a list of targets, and is {}", kind(value)),
-            ),
-        },
-        ValueKind::TargetMap { target_type } => match value.as_object() {
-            Some(targets) => {
-                for (key, target) in targets {
-                    check_target(side, target_type, target, &format!("[{key}]"), &mut push);
-                }
-            }
-            None => push(
-                "",
-                format!("has to be a map of targets, and is {}", kind(value)),
-            ),
-        },
     }
 }
 

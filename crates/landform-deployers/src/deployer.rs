@@ -18,6 +18,8 @@ use landform_engine::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::secrets::Secrets;
+
 /// Brings deploy items of one type to their targets.
 ///
 /// # What it may rely on
@@ -198,6 +200,8 @@ pub struct Job<'a> {
     pub status: &'a DeployItemStatus,
     /// Its target, if it names one.
     pub target: Option<&'a ResolvedTarget>,
+    /// What of the configuration no message may hold.
+    pub(crate) secrets: &'a Secrets,
     /// Asks for another call, from a task that looks after the item.
     pub wake: &'a Wake,
     /// When the progressing timeout ends, in milliseconds since 1970.
@@ -225,6 +229,13 @@ impl Job<'_> {
             .target
             .is_some_and(|target| target.spec.secret_ref.is_some());
         target || self.spec.config_from.is_some()
+    }
+
+    /// A text as people may see it: without what is secret in the item's configuration. Errors that a deployer returns need
+    /// no such care.
+    #[must_use]
+    pub fn hide(&self, text: &str) -> String {
+        self.secrets.hide(text)
     }
 
     /// A client of Landform's own API with the rights of the service account that the item names, or else of who wrote
@@ -325,7 +336,8 @@ impl Job<'_> {
     /// Lets people see what goes wrong while the call goes on. The same again is not written again.
     pub async fn tell(&self, error: &DeployError) {
         let mut status = self.context.status().await;
-        let message = status_message(&error.message);
+        let message = self.hide(&error.message);
+        let message = status_message(&message);
         if !status.is_object() || status["lastError"]["message"] == *message {
             return;
         }

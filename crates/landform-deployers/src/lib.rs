@@ -15,6 +15,7 @@ pub mod logs;
 pub mod manifest;
 pub mod mock;
 pub mod process;
+mod secrets;
 mod target_sync;
 
 pub use deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget, Wake};

@@ -45,7 +45,8 @@ impl DryDeployer {
                 return Err(error);
             }
         };
-        self.note(job, Done::Deployed(foreseen.objects.clone()));
+        let objects = foreseen.objects.iter().map(|name| job.hide(name));
+        self.note(job, Done::Deployed(objects.collect()));
         if kind == mock::KIND {
             return Mock.deploy(job).await;
         }

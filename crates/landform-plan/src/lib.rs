@@ -2,7 +2,7 @@
 //!
 //! In reading order: `question.rs` is what is asked and `model.rs` the answer; `world.rs` starts a control plane
 //! on a fork, with `deployer.rs` and `hooks.rs` in the place of what would reach outside, which note in
-//! `log.rs` what they would have done; `apply.rs` makes the change there; `record.rs` follows what is written;
+//! `log.rs` what they would have done; `apply.rs` makes the change there, as far as `rights.rs` allows it; `record.rs` follows what is written;
 //! `objects.rs`, `diff.rs`, `changes.rs` and `trouble.rs` compare before with after; `render.rs` is for people
 //! and `view.rs` for the API. `docs/plan.md` is for those who read plans.
 //!
@@ -10,6 +10,7 @@
 //! - Nothing real is touched: the fork is a copy, no process is started, no hook is called, no file written.
 //! - If nothing changes in between, applying does what the plan says, as far as it doesn't say otherwise.
 //! - No value that Landform made from imports, exports or Secrets is in a plan.
+//! - The change is made with the rights of the user who asks, and so is what comes of it (C6).
 
 mod apply;
 mod changes;
@@ -22,6 +23,7 @@ mod objects;
 mod question;
 mod record;
 pub mod render;
+mod rights;
 #[cfg(test)]
 mod tests;
 mod trouble;
@@ -30,6 +32,7 @@ mod world;
 
 use std::time::Duration;
 
+use landform_apiserver::Identity;
 use landform_engine::view::Filter;
 use landform_store::Store;
 use landform_store::memory::MemoryStore;
@@ -71,7 +74,10 @@ pub enum PlanError {
     Ended,
 }
 
-/// What a change would do to what is in a store. Nothing of it is done.
+/// What a change by a user would do to what is in a store. Nothing of it is done.
+///
+/// The change is made with the rights of `who` asks for it, and what comes of it acts with these rights (C6), as it would in
+/// earnest: a plan shows nothing that its planner couldn't come by.
 ///
 /// # Errors
 /// When the store can't be copied, or the plan takes too long.
@@ -79,17 +85,18 @@ pub async fn plan(
     store: &dyn Store,
     question: Question,
     settings: &Settings,
+    who: &Identity,
 ) -> Result<Plan, PlanError> {
     let fork = store.fork().await.map_err(PlanError::Fork)?;
     let patience = settings.patience.unwrap_or(PATIENCE);
     let (answer, answered) = oneshot::channel();
     // Dropped with this future: a plan that nobody waits for ends.
     let (_wanted, unwanted) = oneshot::channel::<()>();
-    let settings = settings.clone();
+    let (settings, who) = (settings.clone(), who.clone());
     let work = move || {
         let result = on_a_runtime(async {
             tokio::select! {
-                result = make(fork, &question, &settings) => Some(result),
+                result = make(fork, &question, &settings, &who) => Some(result),
                 _ = unwanted => None,
             }
         });
@@ -127,6 +134,7 @@ async fn make(
     fork: MemoryStore,
     question: &Question,
     settings: &Settings,
+    who: &Identity,
 ) -> Result<Plan, PlanError> {
     let original = fork.fork().await.map_err(PlanError::Fork)?;
     let world = World::start(fork, settings).await?;
@@ -139,7 +147,7 @@ async fn make(
         let objects = Objects::new(&original, &base);
         Story::new(&objects, &Question::default()).tell(&touched, &earlier)
     };
-    let refused = world.change(question).await;
+    let refused = world.change(question, who).await;
     let settled = world.settle().await && calm;
     let (touched, entries) = (world.record.take(), world.log.take());
     let mut errors = errors(&world).await;

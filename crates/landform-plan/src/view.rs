@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use landform_apiserver::error::{ApiError, Reason, Result};
-use landform_apiserver::{Query, View};
+use landform_apiserver::{Identity, Query, View};
 use landform_store::Store;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -48,11 +48,12 @@ impl View for Plans {
         Box::pin(async { Ok(None) })
     }
 
-    fn ask<'a>(
+    fn ask_as<'a>(
         &'a self,
         path: &'a [&'a str],
         _query: &'a Query,
         question: Value,
+        who: &'a Identity,
     ) -> BoxFuture<'a, Result<Option<Value>>> {
         Box::pin(async move {
             if !path.is_empty() {
@@ -66,7 +67,7 @@ impl View for Plans {
                 .acquire()
                 .await
                 .map_err(|error| internal(&error))?;
-            let answer = plan(&*self.store, question, &self.settings).await;
+            let answer = plan(&*self.store, question, &self.settings, who).await;
             let answer = answer.map_err(|error| match error {
                 PlanError::TooLong => ApiError::new(Reason::Timeout, error.to_string()),
                 PlanError::Fork(_) | PlanError::Start(_) | PlanError::Ended => internal(&error),

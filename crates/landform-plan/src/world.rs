@@ -10,7 +10,7 @@ use kube::Client;
 use landform_apiserver::environment::Environment;
 use landform_apiserver::{ApiServer, Config, Identity, LocalService};
 use landform_controllers::collector::Collector;
-use landform_controllers::landscape::{self, Blueprints, Outdated};
+use landform_controllers::landscape::{self, Blueprints, Outdated, Overlay};
 use landform_deployers::DeployItems;
 use landform_engine::{Clock, Engine};
 use landform_operators::Operators;
@@ -26,6 +26,7 @@ use crate::hooks::DryRegistry;
 use crate::log::Log;
 use crate::question::Question;
 use crate::record::Record;
+use crate::rights;
 
 /// Where the reconcilers of a plan may read.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,7 @@ const BOOKMARKS: Duration = Duration::from_secs(3600);
 pub(crate) struct World {
     pub(crate) store: Arc<MemoryStore>,
     pub(crate) client: Client,
+    server: ApiServer,
     pub(crate) engine: Engine,
     pub(crate) log: Log,
     pub(crate) record: Record,
@@ -104,6 +106,7 @@ impl World {
         let wake = items.wake();
         let of_hooks = log.clone();
         let builder = Engine::builder(client.clone())
+            .writers_noted()
             .clock(Arc::new(clock))
             .hooks_by(|engine| Arc::new(DryRegistry::new(engine.clone(), of_hooks)))
             .reconciler(installations)
@@ -119,6 +122,7 @@ impl World {
         Ok(Self {
             store,
             client,
+            server,
             engine,
             log,
             record,
@@ -129,19 +133,36 @@ impl World {
         })
     }
 
-    /// Makes the change that is asked about; returns what of it is refused.
-    pub(crate) async fn change(&self, question: &Question) -> Vec<Refused> {
-        let instead = question.blueprints.as_ref();
-        let instead = instead.map(|given| given.instead(self.root.as_deref()));
-        let (instead, wrong) = match instead.transpose() {
+    /// Makes the change that is asked about, as this user would make it; returns what of it is refused.
+    pub(crate) async fn change(&self, question: &Question, who: &Identity) -> Vec<Refused> {
+        let service = LocalService::new(self.server.clone(), who.clone());
+        let client = Client::new(service, "default");
+        let (instead, wrong) = match self.instead(question, &client, who).await {
             Ok(instead) => (instead, None),
             Err(message) => (None, Some(Refused::of_blueprints(&message))),
         };
         self.blueprints.look(instead);
-        let mut refused = apply::make(&self.client, question).await;
+        let mut refused = apply::make(&client, question).await;
         refused.extend(wrong);
         self.outdated.ask(&self.engine);
         refused
+    }
+
+    /// The blueprints that the question brings, if it may bring them.
+    async fn instead(
+        &self,
+        question: &Question,
+        client: &Client,
+        who: &Identity,
+    ) -> Result<Option<(String, Overlay)>, String> {
+        let Some(given) = &question.blueprints else {
+            return Ok(None);
+        };
+        let instead = given.instead(self.root.as_deref())?;
+        if !who.is_master() {
+            rights::to_blueprints(&self.client, client, &instead.0).await?;
+        }
+        Ok(Some(instead))
     }
 
     /// Waits until nothing happens any more; says whether that came.

@@ -46,6 +46,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) error: Option<&'a ApiError>,
     /// The stored form of what was created.
     pub(crate) created: Option<Created>,
+    /// What the request renamed.
+    pub(crate) renamed: Option<Renamed>,
     /// The view that was asked.
     pub(crate) view: Option<Viewed>,
 }
@@ -53,6 +55,10 @@ pub(crate) struct Outcome<'a> {
 /// The stored form of an object that a request created: an extension of its response, for the object's name.
 #[derive(Clone)]
 pub(crate) struct Created(pub(crate) Bytes);
+
+/// The new name of an object, in the extensions of the answer to a rename.
+#[derive(Clone)]
+pub(crate) struct Renamed(pub(crate) String);
 
 impl Draft {
     /// Notes a request that may get a line.
@@ -175,7 +181,13 @@ impl Draft {
                 // What a refused impersonation is about is whom it would have acted as, and not the request's object.
                 let of_object = self.wanted.is_none() || self.acting.is_some();
                 let named = outcome.error.filter(|_| of_object);
-                let named = named.map(ApiError::subject_name);
+                let given = named.and_then(ApiError::given_name);
+                let renames = action.subresource == "rename";
+                entry.annotations.new_name = match &outcome.renamed {
+                    Some(Renamed(name)) => Some(cut(name)),
+                    None => given.filter(|_| renames).map(cut),
+                };
+                let named = given.or(named.map(ApiError::subject_name));
                 let name = Some(action.name.as_ref())
                     .filter(|name| !name.is_empty())
                     .or(created.as_deref())

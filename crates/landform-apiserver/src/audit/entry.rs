@@ -102,7 +102,7 @@ pub(super) struct Entry<'a> {
     response_status: Status,
     request_received_timestamp: String,
     stage_timestamp: String,
-    annotations: Annotations,
+    pub(super) annotations: Annotations<'a>,
 }
 
 /// When a request came, how long it took, from where it came and how it was answered.
@@ -124,11 +124,16 @@ struct Status {
 }
 
 #[derive(Serialize)]
-struct Annotations {
+pub(super) struct Annotations<'a> {
     #[serde(rename = "authorization.k8s.io/decision")]
     decision: &'static str,
     #[serde(rename = "landform.dev/duration-us")]
     duration: String,
+    #[serde(
+        rename = "landform.dev/new-name",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) new_name: Option<Cow<'a, str>>,
     #[serde(
         rename = "landform.dev/source-port",
         skip_serializing_if = "Option::is_none"
@@ -231,6 +236,7 @@ impl<'a> Entry<'a> {
                     _ => "allow",
                 },
                 duration: facts.duration.as_micros().to_string(),
+                new_name: None,
                 port: source.map(|source| source.port().to_string()),
                 certificate: facts.certificate,
             },

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use prometheus::{IntCounter, IntCounterVec, Opts};
 
-pub(crate) use self::draft::{Created, Draft, Outcome};
+pub(crate) use self::draft::{Created, Draft, Outcome, Renamed};
 use self::entry::{Entry, Facts, Gap};
 use self::file::LogFile;
 use self::flood::{Floods, WINDOW};

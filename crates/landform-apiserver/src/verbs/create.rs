@@ -27,14 +27,15 @@ impl ApiServer {
         let options = WriteOptions::from_call(call)?;
         let mut warnings = Vec::new();
         let object = write::object_from_body(call, &place.resource, &options, &mut warnings)?;
+        let given = meta::name(&object).to_owned();
         if !meta::text(&object, "resourceVersion").is_empty() {
-            return Err(ApiError::bad_request(
-                "resourceVersion should not be set on objects to be created",
-            ));
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(ApiError::bad_request(message).of_given(&given));
         }
         let written = self
             .create_object(place, object, &options, warnings)
-            .await?;
+            .await
+            .map_err(|error| error.of_given(&given))?;
         present::written(call, &place.resource, StatusCode::CREATED, written)
     }
 

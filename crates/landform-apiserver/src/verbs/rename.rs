@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 use super::turns::{PATIENCE, Turn};
 use super::write::{self, WriteOptions, Written};
 use super::{Place, not_allowed, present};
+use crate::audit::Renamed;
 use crate::body::Body;
 use crate::dependents::Owner;
 use crate::error::{ApiError, Reason, Result};
@@ -82,12 +83,17 @@ impl ApiServer {
                 "the body is a {kind}: a Rename is expected here"
             )));
         }
-        let options = WriteOptions::from_call(call)?;
+        let given = |error: ApiError| error.of_given(&rename.name);
+        let options = WriteOptions::from_call(call).map_err(given)?;
         if let Some(who) = &options.limited {
-            self.refuse_rename(who, place, &rename.name).await?;
+            let asked = self.refuse_rename(who, place, &rename.name).await;
+            asked.map_err(given)?;
         }
-        let written = self.move_object(place, &rename, &options).await?;
-        present::written(call, resource, StatusCode::OK, written)
+        let written = self.move_object(place, &rename, &options).await;
+        let written = written.map_err(given)?;
+        let mut response = present::written(call, resource, StatusCode::OK, written)?;
+        response.extensions_mut().insert(Renamed(rename.name));
+        Ok(response)
     }
 
     /// 403 unless its sender may do what a rename comes to: read the object, remove it, and create it under the new name.

@@ -139,6 +139,65 @@ async fn writes_are_logged_with_who_what_and_how_it_ended() {
 }
 
 #[tokio::test]
+async fn a_write_has_the_name_that_was_given_whatever_it_ended_with() {
+    let audited = Audited::start(|_| {}).await;
+    let admin = audited.admin();
+    let nowhere = "/api/v1/namespaces/nope/configmaps";
+    admin.post(MAPS, map("a")).await.ok();
+    admin.post(MAPS, map("taken")).await.ok();
+    let generated = json!({"metadata": {"generateName": "made-"}});
+    let wrong = json!({"metadata": {"name": "wrong"}, "data": {"a b": "c"}});
+    let rename = |name: &str| json!({"kind": "Rename", "name": name});
+    let not_owned = json!({"metadata": {"name": "owned", "ownerReferences": [{}]}});
+    let table = [
+        (nowhere.to_owned(), map("mine"), 404, "mine", None),
+        (nowhere.to_owned(), generated, 404, "", None),
+        (MAPS.to_owned(), wrong, 422, "wrong", None),
+        (MAPS.to_owned(), not_owned, 422, "owned", None),
+        (MAPS.to_owned(), map("a"), 409, "a", None),
+        (
+            format!("{MAPS}/a/rename"),
+            rename("taken"),
+            409,
+            "a",
+            Some("taken"),
+        ),
+        (
+            format!("{MAPS}/no/rename"),
+            rename("new"),
+            404,
+            "no",
+            Some("new"),
+        ),
+        (
+            format!("{MAPS}/a/rename?dryRun=All"),
+            rename("new"),
+            200,
+            "a",
+            Some("new"),
+        ),
+        (
+            format!("{MAPS}/a/rename"),
+            rename("new"),
+            200,
+            "a",
+            Some("new"),
+        ),
+    ];
+    let before = audited.lines().len();
+    for (path, body, code, ..) in &table {
+        let answer = admin.post(path, body.clone()).await;
+        assert_eq!(answer.code, *code, "{path} {body}");
+    }
+    for (line, (path, body, _, name, new)) in audited.lines()[before..].iter().zip(&table) {
+        let found = line["objectRef"]["name"].as_str().unwrap_or_default();
+        assert_eq!(found, *name, "{path} {body}: {line}");
+        let found = line["annotations"]["landform.dev/new-name"].as_str();
+        assert_eq!(found, *new, "{path} {body}: {line}");
+    }
+}
+
+#[tokio::test]
 async fn refusals_are_logged_with_their_address_and_reads_are_not() {
     let audited = Audited::start(|_| {}).await;
     let jane = audited.api.by(Identity::new("jane", [AUTHENTICATED]));

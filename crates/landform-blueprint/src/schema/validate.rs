@@ -1,7 +1,7 @@
 //! Whether a value fits a schema.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use landform_api::budget::Size;
@@ -10,6 +10,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{Place, Schemas, text};
 use crate::reader::kind;
+use crate::secret::MASK;
 
 /// Something about a value: where in it, and what. The value itself is never shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,17 +44,29 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// All that is wrong with the value; nothing when it fits.
-    pub(crate) fn validate(&self, schema: &Value, value: &Value) -> Vec<Finding> {
-        validate(self, schema, value)
+    /// All that is wrong with the value; nothing when it fits. Of `hidden` names of fields those that the schema doesn't
+    /// know are not shown.
+    pub(crate) fn validate(
+        &self,
+        schema: &Value,
+        value: &Value,
+        hidden: &BTreeSet<String>,
+    ) -> Vec<Finding> {
+        validate(self, schema, value, hidden)
     }
 }
 
-fn validate(checker: &Checker<'_>, schema: &Value, value: &Value) -> Vec<Finding> {
+fn validate(
+    checker: &Checker<'_>,
+    schema: &Value,
+    value: &Value,
+    hidden: &BTreeSet<String>,
+) -> Vec<Finding> {
     let validator = Validator {
         schemas: checker.schemas,
         steps: &checker.steps,
         patterns: RefCell::default(),
+        hidden,
     };
     let place = Place {
         document: schema,
@@ -74,6 +87,7 @@ struct Validator<'a> {
     steps: &'a Cell<usize>,
     /// Patterns that were met before.
     patterns: RefCell<BTreeMap<String, Option<Rc<Pattern>>>>,
+    hidden: &'a BTreeSet<String>,
 }
 
 fn push(found: &mut Vec<Finding>, path: &str, message: impl Into<String>) {
@@ -345,7 +359,13 @@ impl<'a> Validator<'a> {
             .filter(|(name, _)| matches!(self.pattern(name), Ok(Some(_))))
             .collect();
         for (name, value) in entries {
-            let inner = field_path(path, name);
+            let is_written = properties.is_some_and(|properties| properties.contains_key(name));
+            let shown = if is_written || !self.hidden.contains(name) {
+                name
+            } else {
+                MASK
+            };
+            let inner = field_path(path, shown);
             let mut known = false;
             if let Some(schema) = properties.and_then(|properties| properties.get(name)) {
                 known = true;
@@ -360,7 +380,7 @@ impl<'a> Validator<'a> {
             }
             match fields.get("additionalProperties") {
                 Some(Value::Bool(false)) if !known => {
-                    push(found, path, format!("the field `{name}` is not allowed"));
+                    push(found, path, format!("the field `{shown}` is not allowed"));
                 }
                 Some(schema) if !known => {
                     self.value(self.inner(place, schema), value, &inner, depth + 1, found);
@@ -370,7 +390,7 @@ impl<'a> Validator<'a> {
             if let Some(schema) = fields.get("propertyNames") {
                 let text = Value::String(name.clone());
                 if !self.fits(self.inner(place, schema), &text, depth) {
-                    push(found, path, format!("a field must not be called `{name}`"));
+                    push(found, path, format!("a field must not be called `{shown}`"));
                 }
             }
         }
@@ -407,7 +427,7 @@ impl<'a> Validator<'a> {
 /// `.name`, or `["strange name"]`.
 pub(crate) fn field_path(path: &str, name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.chars().all(plain) {
+    if name == MASK || (!name.is_empty() && name.chars().all(plain)) {
         format!("{path}.{name}")
     } else {
         format!("{path}[{name:?}]")

@@ -222,6 +222,209 @@ fn a_secret_part_of_an_import_leaves_the_rest_of_it_to_be_seen() {
     assert_eq!(items[0].shown, Some(expected));
 }
 
+const CANARY: &str = "CANARY-7f3a-x";
+
+/// All that a blueprint with this template says about a canary: errors and warnings.
+fn said(template: &str, engine: &str) -> Vec<String> {
+    let mut inputs = inputs(json!(CANARY), json!({"host": "db.local"}));
+    match deploying(template, engine).guarded_items(&mut inputs) {
+        Ok((_, warnings)) => warnings.iter().map(ToString::to_string).collect(),
+        Err(error) => error.problems.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[test]
+fn no_message_that_a_template_brings_about_holds_what_was_made_of_a_secret() {
+    let item = |rest: &str| format!("deployItems: [{{name: a, type: t, {rest}}}]");
+    let only_real = |rest: &str| {
+        format!("{{{{ if eq .imports.secret \"{CANARY}\" }}}}{rest}{{{{ end }}}}deployItems: []")
+    };
+    let secret = "{{ .imports.secret }}";
+    // The template, and what is left of the message.
+    let cases = [
+        (
+            item(&format!("target: {{import: \"{secret}\"}}")),
+            "target.import: the blueprint has no import \"(secret)\"",
+        ),
+        (
+            item(&format!("dependsOn: [\"{secret}\"]")),
+            "the item \"a\" depends on \"(secret)\", which is no item",
+        ),
+        (
+            item(&format!("\"{secret}\": 1")),
+            "deployItems[0].(secret): this field is not known",
+        ),
+        (
+            item("\"{{ b64enc .imports.secret }}\": 1"),
+            "deployItems[0].(secret): this field is not known",
+        ),
+        (
+            format!("\"{secret}\": 1\n\"{secret}\": 2\ndeployItems: []"),
+            "(secret): this key is given more than once",
+        ),
+        (
+            format!(
+                "deployItems:\n- {{name: \"{secret}\", type: t}}\n- {{name: \"{secret}\", type: t}}"
+            ),
+            "there are two deploy items \"(secret)\"",
+        ),
+        (
+            item(&format!("labels: {{\"{secret}\": 1}}")),
+            "labels have to be strings",
+        ),
+        ("{{ fail .imports.secret }}".to_owned(), "(secret)"),
+        (
+            "{{ fail (print \"the password \" .imports.secret \" is too short\") }}".to_owned(),
+            "the password (secret) is too short",
+        ),
+        (
+            "{{ fail (sha256sum .imports.secret) }}".to_owned(),
+            "(secret)",
+        ),
+        (
+            "{{ fail \"the password is too short\" }}".to_owned(),
+            "the password is too short",
+        ),
+        (
+            only_real("{{ fail \"CANARY is what it begins with\" }}"),
+            "depends on a secret",
+        ),
+        (only_real("\"CANARY\": 1\n"), "depends on a secret"),
+    ];
+    for (template, expected) in cases {
+        let said = said(&template, "GoTemplate");
+        assert!(!said.is_empty(), "{template}");
+        for text in &said {
+            assert!(
+                !text.contains("CANARY") && !text.contains("Q0FOQVJZ") && !text.contains("7f3a"),
+                "{template}: {text}"
+            );
+        }
+        assert!(
+            said.iter().any(|text| text.contains(expected)),
+            "{template}: {said:?}"
+        );
+    }
+    for expression in [
+        "error(imports.secret)",
+        "parse(imports.secret \": [\")",
+        "format(\"%d\", imports.secret)",
+        "read(imports.secret)",
+        "imports[imports.secret]",
+        "split_match(\"(\" imports.secret, \"a\")",
+        "error(\"it is \" imports.secret)",
+    ] {
+        let said = said(
+            &format!("deployItems: []\nx: '(( {expression} ))'\n"),
+            "Spiff",
+        );
+        assert!(!said.is_empty(), "{expression}");
+        assert!(!said.concat().contains("CANARY"), "{expression}: {said:?}");
+    }
+}
+
+#[test]
+fn names_of_imports_and_exports_do_not_depend_on_secrets() {
+    let definition = json!({
+        "imports": [{"name": "secret", "type": "data", "schema": {}}],
+        "importExecutions": [{"name": "i", "type": "GoTemplate", "template":
+            "bindings: {\"{{ .imports.secret }}\": 1}\nerrors: []"}],
+        "exportExecutions": [{"name": "e", "type": "GoTemplate", "template":
+            "exports: {\"{{ .imports.secret }}\": 1}"}],
+    });
+    let read = blueprint(&definition.to_string());
+    let mut inputs = inputs(json!(CANARY), json!({}));
+    let errors = [
+        read.bind(&mut inputs.clone()).unwrap_err(),
+        read.guarded_exports(&mut inputs, &GuardedExportValues::default())
+            .unwrap_err(),
+    ];
+    for error in errors {
+        let error = error.to_string();
+        assert!(
+            error.contains("depend on a secret") && !error.contains("CANARY"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn errors_of_import_executors_and_mappings_hold_no_secret() {
+    let definition = json!({
+        "imports": [{"name": "secret", "type": "data", "schema": {}}],
+        "importExecutions": [{"name": "i", "type": "GoTemplate", "template":
+            "errors: [\"the password {{ .imports.secret }} is bad\"]"}],
+    });
+    let mut inputs = inputs(json!(CANARY), json!({}));
+    let error = blueprint(&definition.to_string())
+        .bind(&mut inputs)
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("refuses the imports: the password (secret) is bad"),
+        "{error}"
+    );
+    let mut data = Guarded::default();
+    data.insert("x".into(), json!(CANARY), json!(MASK));
+    for value in [
+        "{{ fail .imports.x }}",
+        "(( error(x) ))",
+        "(( \"a\" x + 1 ))",
+    ] {
+        let mappings = given(json!({"m": value}));
+        let error = map_guarded(MappingKind::Imports, &mappings, &data).unwrap_err();
+        assert!(!error.to_string().contains("CANARY"), "{error}");
+    }
+}
+
+#[test]
+fn a_schema_that_refuses_a_secret_names_only_fields_that_it_knows() {
+    let schemas = [
+        json!({"type": "object", "additionalProperties": false, "properties": {"known": {"type": "integer"}}}),
+        json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+        json!({"type": "object", "patternProperties": {"^C": {"type": "integer"}}}),
+        json!({"type": "object", "propertyNames": {"maxLength": 2}}),
+        json!({"properties": {"known": {"additionalProperties": false}}}),
+    ];
+    let value = json!({CANARY: "a", "known": {"CANARY2": "b"}});
+    for schema in schemas {
+        let definition = json!({
+            "imports": [{"name": "secret", "type": "data", "schema": schema}],
+            "exports": [{"name": "secret", "type": "data", "schema": schema}],
+        });
+        let read = blueprint(&definition.to_string());
+        let mut secret = Guarded::default();
+        secret.insert("secret".into(), value.clone(), json!(MASK));
+        let of_imports = read.complete_guarded(&secret).unwrap_err();
+        for problem in of_imports
+            .iter()
+            .chain(&read.check_guarded_exports(&secret))
+        {
+            let text = problem.to_string();
+            assert!(!text.contains("CANARY"), "{schema}: {text}");
+        }
+        // What is no secret is named.
+        let plain = Guarded::plain(secret.values.clone());
+        let texts: Vec<_> = read.complete_guarded(&plain).unwrap_err();
+        assert!(
+            texts.iter().any(|text| text.to_string().contains("CANARY")),
+            "{schema}"
+        );
+        let mut part = Guarded::default();
+        part.insert(
+            "secret".into(),
+            value.clone(),
+            json!({CANARY: MASK, "known": {"CANARY2": MASK}}),
+        );
+        let texts: Vec<_> = read.complete_guarded(&part).unwrap_err();
+        assert!(
+            texts.iter().any(|text| text.to_string().contains("CANARY")),
+            "{schema}"
+        );
+    }
+}
+
 /// What templates do to texts; each keeps enough of a text to tell it from its stand-in.
 const FUNCTIONS: [&str; 10] = [
     "b64enc",

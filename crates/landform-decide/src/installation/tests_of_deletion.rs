@@ -135,7 +135,6 @@ fn i5b_a_nested_installation_that_others_deleted_is_held_only_by_those_that_go_t
     let nested = |going, parent_marked| {
         marked(|seen| {
             seen.parent = Some(Parent {
-                failed_below: false,
                 name: "all".into(),
                 failed_below: false,
                 phase: Some(if parent_marked { Deleting } else { Progressing }),

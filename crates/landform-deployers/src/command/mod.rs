@@ -23,9 +23,9 @@ use serde_json::{Map, Value, json};
 
 use crate::foresee::Foreseen;
 use crate::local::{is_inside, may_run, other_user};
+use crate::secrets::Secrets;
 use crate::{DeployError, Deployed, Deployer, Job, ResolvedTarget};
 use config::Configuration;
-use output::Secrets;
 use record::Record;
 use run::{Ended, Program, RunError, run};
 use workspace::Workspace;

@@ -4,61 +4,12 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
+use crate::secrets::Secrets;
+
 /// So much of the end is shown.
 const SHOWN_BYTES: usize = 4 << 10;
-/// Shorter values are words that stand everywhere.
-const SHORTEST_SECRET: usize = 4;
-/// A longer secret is looked for by its lines and its beginning.
-const LONGEST_SECRET: usize = 16 << 10;
 /// What stands in the place of a secret.
 const REDACTED: &[u8] = b"***";
-
-/// Texts that must not be shown.
-#[derive(Default)]
-pub(crate) struct Secrets(Vec<Vec<u8>>);
-
-impl Secrets {
-    /// These values, each of their lines, what they assign, and how JSON writes them.
-    pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut secrets = Vec::new();
-        for value in values {
-            secrets.push(value.trim().to_owned());
-            for line in value.lines() {
-                secrets.push(line.trim().to_owned());
-                // `password = "…"`, `password: …`
-                let assigned = line.split_once(['=', ':']).map(|(_, assigned)| assigned);
-                let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';');
-                secrets.extend(assigned.map(|assigned| assigned.trim_matches(quotes).to_owned()));
-            }
-            if let Ok(escaped) = serde_json::to_string(value) {
-                secrets.push(escaped.trim_matches('"').to_owned());
-            }
-        }
-        let mut secrets: Vec<Vec<u8>> = secrets
-            .into_iter()
-            .map(String::into_bytes)
-            .filter(|secret| secret.len() >= SHORTEST_SECRET)
-            .map(|mut secret| {
-                secret.truncate(LONGEST_SECRET);
-                secret
-            })
-            .collect();
-        // A secret that holds another one is taken out as a whole.
-        secrets.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
-        secrets.dedup();
-        Self(secrets)
-    }
-
-    fn longest(&self) -> usize {
-        self.0.first().map_or(0, Vec::len)
-    }
-
-    /// The length of the secret that a text begins with.
-    fn at(&self, text: &[u8]) -> Option<usize> {
-        let found = self.0.iter().find(|secret| text.starts_with(secret));
-        found.map(Vec::len)
-    }
-}
 
 /// The end of an output.
 pub(crate) struct Tail {

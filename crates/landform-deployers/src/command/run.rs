@@ -15,9 +15,10 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use super::output::{Secrets, Tail};
+use super::output::Tail;
 use crate::DeployError;
 use crate::local::{Group, Identity, MARK, Mark, StartLock};
+use crate::secrets::Secrets;
 
 /// A command that was told to end gets so long before it is killed.
 const GRACE: Duration = Duration::from_secs(5);

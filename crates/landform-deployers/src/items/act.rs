@@ -334,7 +334,7 @@ impl Act<'_> {
         };
         let work = self.work(self.context.now_ms().saturating_add(self.timeout_ms));
         let given = work.given_or_none().await;
-        let stopped = deployer.stop(&work.job(&given)).await;
+        let stopped = given.hide(deployer.stop(&work.job(&given)).await);
         stopped.map_err(|error| Failure::Transient(error.message))
     }
 

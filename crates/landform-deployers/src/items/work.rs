@@ -10,8 +10,10 @@ use landform_engine::{Failure, Outcome};
 
 use super::act::Act;
 use super::export::Written;
+use super::observe::Item;
 use super::{Former, config, export, target};
 use crate::deployer::{DeployError, Deployed, Deployer, Job, Kept, ResolvedTarget};
+use crate::secrets::Secrets;
 
 /// Pauses between attempts double from the first to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -31,6 +33,27 @@ pub(super) struct Given {
     target: Option<ResolvedTarget>,
     /// The spec with all of the configuration, if that is in a Secret.
     spec: Option<DeployItemSpec>,
+    /// What of that no message may hold.
+    secrets: Secrets,
+}
+
+impl Given {
+    fn new(item: &Item, target: Option<ResolvedTarget>, spec: Option<DeployItemSpec>) -> Self {
+        let whole = spec.as_ref().and_then(|spec| spec.config.as_ref());
+        Self {
+            secrets: Secrets::of_configuration(whole, item.object.spec.config.as_ref()),
+            target,
+            spec,
+        }
+    }
+
+    /// What a deployer says, as statuses, Events and logs may have it.
+    pub(super) fn hide<T>(&self, result: Result<T, DeployError>) -> Result<T, DeployError> {
+        result.map_err(|error| DeployError {
+            message: self.secrets.hide(&error.message),
+            ..error
+        })
+    }
 }
 
 /// How work ended.
@@ -50,6 +73,7 @@ impl Work<'_> {
             spec: given.spec.as_ref().unwrap_or(&item.spec),
             status: &item.status,
             target: given.target.as_ref(),
+            secrets: &given.secrets,
             wake: self.act.wake,
             deadline_ms: self.until_ms,
         }
@@ -60,10 +84,8 @@ impl Work<'_> {
         let (context, item) = (self.act.context, self.act.item);
         let target = target::resolve(context, item).await;
         let spec = config::resolve(context, item).await;
-        Given {
-            target: target.ok().and_then(target::Found::into_target),
-            spec: spec.ok().flatten(),
-        }
+        let target = target.ok().and_then(target::Found::into_target);
+        Given::new(item, target, spec.ok().flatten())
     }
 
     pub(super) async fn deploy(
@@ -122,7 +144,8 @@ impl Work<'_> {
         loop {
             let given = self.given_or_none().await;
             let job = self.job(&given);
-            let Err(mut error) = self.in_time(former.remove(&job)).await else {
+            let removed = self.in_time(former.remove(&job)).await;
+            let Err(mut error) = given.hide(removed) else {
                 return self.act.take_over().await;
             };
             if error.reason == DeployError::CANCELLED || self.act.context.is_cancelled() {
@@ -192,11 +215,9 @@ impl Work<'_> {
             Err(error) => return self.given_up(error).await,
         };
         let target = target::resolve(self.act.context, self.act.item).await;
-        let given = Given {
-            target: target.ok().and_then(target::Found::into_target),
-            spec,
-        };
-        match deployer.keep(&self.job(&given)).await {
+        let target = target.ok().and_then(target::Found::into_target);
+        let given = Given::new(self.act.item, target, spec);
+        match given.hide(deployer.keep(&self.job(&given)).await) {
             Ok(Kept::Fine) => Ok(Outcome::Done),
             Ok(Kept::Again(after)) => Ok(later(Some(after))),
             Ok(Kept::Redeploy) => {
@@ -229,7 +250,7 @@ impl Work<'_> {
             let given = self.given_or_none().await;
             let job = self.job(&given);
             let removed = self.in_time(deployer.remove(&job)).await;
-            if let Err(error) = removed {
+            if let Err(error) = given.hide(removed) {
                 return self.not_removed(error).await;
             }
         }
@@ -259,7 +280,10 @@ impl Work<'_> {
                 Err(error) => Err(error),
             };
             let result = match given {
-                Ok(given) => self.in_time(deployer.deploy(&self.job(&given))).await,
+                Ok(given) => {
+                    let deployed = self.in_time(deployer.deploy(&self.job(&given))).await;
+                    given.hide(deployed)
+                }
                 Err(error) => Err(error),
             };
             let error = match result {
@@ -284,7 +308,7 @@ impl Work<'_> {
 
     async fn with_spec(&self, target: Option<ResolvedTarget>) -> Result<Given, DeployError> {
         let spec = config::resolve(self.act.context, self.act.item).await?;
-        Ok(Given { target, spec })
+        Ok(Given::new(self.act.item, target, spec))
     }
 
     async fn in_time<T>(

@@ -51,7 +51,7 @@ pub(crate) use foresee::foresee;
 use inventory::Inventory;
 pub use ownership::{ANNOTATION_ADOPT, ANNOTATION_FAMILY, ANNOTATION_ITEM};
 use settled::Settled;
-pub use target::{KUBERNETES_CLUSTER, THIS_SERVER};
+pub use target::{KUBERNETES_CLUSTER, THIS_SERVER, problem_of_user};
 
 /// The type of deploy items.
 pub const KIND: &str = "landscaper.gardener.cloud/kubernetes-manifest";
@@ -122,7 +122,7 @@ async fn deploy(job: &Job<'_>, shared: Shared<'_>) -> Result<Deployed, DeployErr
     let configuration = Configuration::read(job.spec.config.as_ref())?;
     if !configuration.unknown.is_empty() {
         let (namespace, name) = job.name();
-        let fields = configuration.unknown.join(", ");
+        let fields = job.hide(&configuration.unknown.join(", "));
         tracing::warn!(
             namespace,
             name,

@@ -3,12 +3,13 @@
 //! A kubeconfig comes from people who may not be those that run Landform. So it may hold credentials, but
 //! not have Landform run a program (`exec`, `auth-provider`) or read a file (`client-certificate`…).
 
+use http::{HeaderName, HeaderValue};
 use k8s_openapi::api::core::v1::Secret;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
 use landform_engine::Right;
 use landform_yaml::Budget;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::report;
 use crate::{DeployError, Job, ResolvedTarget};
@@ -47,6 +48,9 @@ const REFUSED: [(&str, &str); 7] = [
     ),
     ("proxy-url", "proxies are not supported"),
 ];
+
+/// Fields of a user whose values are sent in headers.
+const SENT: [&str; 5] = ["token", "as", "as-uid", "as-groups", "as-user-extra"];
 
 /// An API that objects go to.
 pub(super) struct Connection {
@@ -227,6 +231,10 @@ fn check(whose: &str, kubeconfig: &Value) -> Result<(), DeployError> {
         ),
         ("user", named("users", context["user"].as_str(), "user")),
     ];
+    let user = parts.iter().find(|(part, _)| *part == "user");
+    if let Some(problem) = user.and_then(|(_, user)| problem_of_user((*user)?)) {
+        return Err(unusable(whose, &format!("in its kubeconfig {problem}")));
+    }
     for (part, value) in parts {
         let Some(Value::Object(fields)) = value else {
             let problem = format!("its kubeconfig has no such {part} as its current context names");
@@ -241,6 +249,31 @@ fn check(whose: &str, kubeconfig: &Value) -> Result<(), DeployError> {
         }
     }
     Ok(())
+}
+
+/// What is wrong with a user of a kubeconfig that would make the client library panic.
+#[must_use]
+pub fn problem_of_user(user: &Value) -> Option<String> {
+    let field = unsendable(user.as_object()?)?;
+    Some(format!(
+        "user.{field} can't be sent: it has a line break, or another character that a header can't have"
+    ))
+}
+
+/// The field that goes into a header and can't: the client library takes it for granted that each can.
+fn unsendable(fields: &Map<String, Value>) -> Option<&'static str> {
+    fn fits(value: &Value) -> bool {
+        match value {
+            Value::String(text) => HeaderValue::try_from(text).is_ok(),
+            Value::Array(items) => items.iter().all(fits),
+            Value::Object(fields) => fields
+                .iter()
+                .all(|(name, value)| HeaderName::try_from(name).is_ok() && fits(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        }
+    }
+    SENT.into_iter()
+        .find(|field| fields.get(*field).is_some_and(|value| !fits(value)))
 }
 
 fn unusable(whose: &str, problem: &str) -> DeployError {
@@ -267,6 +300,13 @@ mod tests {
         let config = kubeconfig(server, json!({"token": "canary"}));
         let (client, namespace) = client("t", &config).await.unwrap();
         assert_eq!((client.default_namespace(), namespace.as_str()), ("n", "n"));
+    }
+
+    #[tokio::test]
+    async fn user_and_password_may_have_any_characters() {
+        let server = json!({"server": "http://127.0.0.1:1"});
+        let user = json!({"username": "a\n", "password": "b\r\nc: é"});
+        assert!(client("t", &kubeconfig(server, user)).await.is_ok());
     }
 
     #[tokio::test]
@@ -314,6 +354,27 @@ mod tests {
                 "cluster.proxy-url",
                 json!({"server": "https://canary", "proxy-url": "http://canary@x"}),
                 json!({}),
+            ),
+            ("user.token", server.clone(), json!({"token": "canary\n"})),
+            (
+                "user.token",
+                server.clone(),
+                json!({"token": "can\u{0}ary"}),
+            ),
+            (
+                "user.as",
+                server.clone(),
+                json!({"token": "a", "as": "canary\n"}),
+            ),
+            (
+                "user.as-groups",
+                server.clone(),
+                json!({"token": "a", "as-groups": ["a", "canary\n"]}),
+            ),
+            (
+                "user.as-user-extra",
+                server.clone(),
+                json!({"token": "a", "as-user-extra": {"canary\n": ["a"]}}),
             ),
             ("wrong type", server.clone(), json!({"token": ["canary"]})),
             (

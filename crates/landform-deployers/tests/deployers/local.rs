@@ -359,6 +359,19 @@ async fn a_command_that_fails_shows_its_output_without_secrets() {
     );
 }
 
+/// Gives an item another type and configuration, as its execution would.
+async fn become_another(world: &World, name: &str, spec: &Value) {
+    let mut item = world.items().get(name).await.unwrap();
+    item.data["spec"] = spec.clone();
+    let asked = kube::ResourceExt::annotations_mut(&mut item);
+    asked.insert(
+        "landscaper.gardener.cloud/reconcile-time".into(),
+        "2026-01-01T00:00:00Z".into(),
+    );
+    let options = kube::api::PostParams::default();
+    world.items().replace(name, &options, &item).await.unwrap();
+}
+
 #[tokio::test]
 async fn i36_e10_an_item_of_another_type_leaves_nothing_of_what_it_deployed_before() {
     let data = DataDirectory::new();
@@ -376,7 +389,7 @@ async fn i36_e10_an_item_of_another_type_leaves_nothing_of_what_it_deployed_befo
         let status = &item.data["status"];
         status["phase"] == "Succeeded" && status["deployer"]["name"] == kind
     };
-    world.patch("it", json!({"spec": running})).await;
+    become_another(&world, "it", &running).await;
     let item = world
         .until("it", |item| is(item, ProcessDeployer::KIND))
         .await;
@@ -385,21 +398,22 @@ async fn i36_e10_an_item_of_another_type_leaves_nothing_of_what_it_deployed_befo
     assert!(is_running(first));
 
     // A type that nobody deploys takes nothing away: it may be mistyped.
-    let mistyped = json!({"spec": {"type": "example.com/none"}});
-    world.patch("it", mistyped).await;
+    let mut mistyped = running.clone();
+    mistyped["type"] = "example.com/none".into();
+    become_another(&world, "it", &mistyped).await;
     world
         .until("it", |item| {
             item.data["status"]["waitingOn"][0]["rule"] == "E12"
         })
         .await;
     assert!(is_running(first));
-    world.patch("it", json!({"spec": running})).await;
+    become_another(&world, "it", &running).await;
     let item = world
         .until("it", |item| is(item, ProcessDeployer::KIND))
         .await;
     assert_eq!(pid(&item), first);
 
-    world.patch("it", json!({"spec": command})).await;
+    become_another(&world, "it", &command).await;
     world
         .until("it", |item| is(item, CommandDeployer::KIND))
         .await;

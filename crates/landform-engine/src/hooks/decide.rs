@@ -81,7 +81,8 @@ pub(crate) struct Decision {
     pub(crate) problems: Vec<String>,
 }
 
-/// Reads the children that a hook lists. One that is wrong spoils the whole answer: nothing is applied,
+/// Reads the children that a hook lists. Problems name no kind and no name that isn't the object's or the Reconciler's own: what
+/// a hook answered is for its log. One that is wrong spoils the whole answer: nothing is applied,
 /// and above all nothing is deleted, by an answer that can't have been meant.
 ///
 /// # Errors
@@ -107,10 +108,7 @@ pub(crate) fn wanted(
         match child(owner, kinds, value) {
             Err(problem) => problems.push(format!("owned[{at}] {problem}")),
             Ok(child) if !names.insert(child.name.clone()) => {
-                problems.push(format!(
-                    "owned[{at}] is {}, which is listed twice",
-                    child.name
-                ));
+                problems.push(format!("owned[{at}] is listed twice"));
             }
             Ok(child) => children.push(child),
         }
@@ -196,28 +194,22 @@ fn child(owner: &Owner, kinds: &[OwnedKind], value: &Value) -> Result<Child, Str
     let text = |pointer: &str| text(pointer).filter(|text| !text.is_empty());
     let api_version = text("/apiVersion").ok_or("has no apiVersion")?;
     let kind = text("/kind").ok_or("has no kind")?;
-    let name = text("/metadata/name").ok_or_else(|| format!("({kind}) has no metadata.name"))?;
+    let name = text("/metadata/name").ok_or("has no metadata.name")?;
     if !is_name(name) {
-        return Err(format!(
-            "({kind}) has no name that an object can have: {name:?}"
-        ));
+        return Err("has no name that an object can have".to_owned());
     }
     let allowed = kinds
         .iter()
         .find(|allowed| allowed.name.kind == kind && allowed.name.api_version() == api_version);
     let Some(allowed) = allowed else {
-        return Err(format!(
-            "({kind} {name}) is of a kind that spec.owns doesn't list: {api_version} {kind}"
-        ));
+        return Err("is of a kind that spec.owns doesn't list".to_owned());
     };
     let given = text("/metadata/namespace");
-    if let Some(given) = given.filter(|given| !is_name(given)) {
-        return Err(format!(
-            "({kind} {name}) is in no namespace that can be: {given:?}"
-        ));
+    if given.is_some_and(|given| !is_name(given)) {
+        return Err("is in no namespace that can be".to_owned());
     }
-    let namespace =
-        namespace(owner, allowed, given).map_err(|problem| format!("({kind} {name}) {problem}"))?;
+    let namespace = namespace(owner, allowed, given)
+        .map_err(|problem| format!("({}) {problem}", allowed.name.kind))?;
     let name = ChildName {
         kind: allowed.name.clone(),
         namespace,
@@ -246,7 +238,7 @@ fn namespace(
         (Scope::Namespaced, None, None) => Err("has no metadata.namespace".to_owned()),
         (Scope::Namespaced, None, Some(given)) => Ok(Some(given.to_owned())),
         (Scope::Namespaced, Some(owners), Some(given)) if given != owners => Err(format!(
-            "is in the namespace {given}, and its owner in {owners}: that can't be its owner"
+            "is in another namespace than its owner, which is in {owners}: that can't be its owner"
         )),
         (Scope::Namespaced, Some(owners), _) => Ok(Some(owners.to_owned())),
     }

@@ -234,35 +234,35 @@ fn children_that_can_not_be_meant_are_explained() {
     let table = [
         (
             vec![gone],
-            "owned[0] (Gone g) is of a kind that the API doesn't know",
+            "owned[0] (Gone) is of a kind that the API doesn't know",
         ),
         (
             vec![map("../x", json!({}))],
-            "owned[0] (ConfigMap) has no name that an object can have: \"../x\"",
+            "owned[0] has no name that an object can have",
         ),
         (vec![json!(7)], "owned[0] has no apiVersion"),
         (vec![json!({"apiVersion": "v1"})], "owned[0] has no kind"),
         (
             vec![json!({"apiVersion": "v1", "kind": "ConfigMap"})],
-            "owned[0] (ConfigMap) has no metadata.name",
+            "owned[0] has no metadata.name",
         ),
         (
             vec![secret],
-            "owned[0] (Secret s) is of a kind that spec.owns doesn't list: v1 Secret",
+            "owned[0] is of a kind that spec.owns doesn't list",
         ),
-        (vec![other_version], "doesn't list: v2 ConfigMap"),
+        (
+            vec![other_version],
+            "owned[0] is of a kind that spec.owns doesn't list",
+        ),
         (
             vec![elsewhere],
-            "is in the namespace x, and its owner in shop",
+            "is in another namespace than its owner, which is in shop",
         ),
         (
             vec![space],
             "is of a kind without namespaces, and web is in one",
         ),
-        (
-            vec![a.clone(), a],
-            "owned[1] is ConfigMap shop/a, which is listed twice",
-        ),
+        (vec![a.clone(), a], "owned[1] is listed twice"),
     ];
     for (values, expected) in table {
         let problems = wanted(&owner(), &kinds(), &values).unwrap_err();
@@ -278,10 +278,7 @@ fn an_owner_without_a_namespace_says_where_its_children_are() {
     };
     let mut child = map("a", json!({}));
     let problems = wanted(&owner, &kinds(), std::slice::from_ref(&child)).unwrap_err();
-    assert_eq!(
-        problems,
-        ["owned[0] (ConfigMap a) has no metadata.namespace"]
-    );
+    assert_eq!(problems, ["owned[0] (ConfigMap) has no metadata.namespace"]);
     child["metadata"]["namespace"] = json!("x");
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
     let children = wanted(&owner, &kinds(), &[child, space]).unwrap();

@@ -245,7 +245,11 @@ impl HookReconciler {
         };
         let wanted = match decide::wanted(owner, &self.owned_kinds(), listed) {
             Ok(wanted) => wanted,
-            Err(problems) => return Ok(problems),
+            Err(problems) => {
+                let words = Value::Array(listed.clone()).to_string();
+                let problem = problems.join("; ");
+                return Ok(vec![self.keep(context, problem, protocol::cut(&words))]);
+            }
         };
         let client = context.client();
         known.extend(children::find(&client, &self.kinds, &wanted, &known).await?);

@@ -199,7 +199,7 @@ fn a_plan_that_takes_too_long_is_given_up() {
         .enable_time()
         .build();
     let question = applied(vec![installation("example.dev/x", "db", &[], &json!(1))]);
-    let planned = async { plan(&*site.store, question, &settings).await };
+    let planned = async { plan(&*site.store, question, &settings, &Identity::internal()).await };
     let planned = runtime.unwrap().block_on(planned);
     assert!(matches!(planned, Err(PlanError::TooLong)), "{planned:?}");
 }

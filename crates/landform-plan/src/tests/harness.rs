@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use landform_api::{catalog, landscaper};
+use landform_apiserver::Identity;
 use landform_deployers::manifest::ManifestDeployer;
 use landform_deployers::mock::{self, Mock};
 use landform_deployers::{DeployError, DeployItems, Deployed, Deployer, Job};
@@ -110,7 +111,7 @@ impl Site {
             assert!(world.settle().await);
             let _ = (world.record.take(), world.log.take());
             let base = world.store.fork().await.unwrap();
-            let _ = world.change(question).await;
+            let _ = world.change(question, &Identity::internal()).await;
             assert!(world.settle().await);
             let (touched, entries) = (world.record.take(), world.log.take());
             let objects = Objects::new(&base, &world.store);
@@ -124,10 +125,15 @@ impl Site {
     }
 
     pub(super) fn plan(&self, question: &Question) -> Plan {
+        self.plan_as(question, &Identity::internal())
+    }
+
+    /// The plan that a user is given.
+    pub(super) fn plan_as(&self, question: &Question, who: &Identity) -> Plan {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build();
-        let plan = plan(&*self.store, question.clone(), &self.settings);
+        let plan = plan(&*self.store, question.clone(), &self.settings, who);
         let patience = Duration::from_secs(120);
         let plan = async { tokio::time::timeout(patience, plan).await };
         let plan = runtime.unwrap().block_on(plan).unwrap().unwrap();

@@ -6,3 +6,4 @@ mod landscapes;
 mod operators;
 mod projects;
 mod property;
+mod rights;

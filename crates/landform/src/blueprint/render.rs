@@ -34,7 +34,7 @@ pub(super) fn run(args: &RenderArgs) -> Result<ExitCode, AnyError> {
     for name in blueprint.undeclared_imports(&given.values) {
         eprintln!("warning: the blueprint has no import {name:?}, and the value has no effect");
     }
-    let imports = match blueprint.complete_imports(&given.values) {
+    let imports = match blueprint.complete_guarded(&given) {
         Ok(imports) => imports,
         Err(problems) => {
             show_values(&problems);
@@ -125,7 +125,7 @@ fn render(
     if let Some(values) = values {
         let (exports, warnings) = blueprint.guarded_exports(&mut inputs, values)?;
         show("warning", &warnings);
-        problems = blueprint.check_exports(&exports.values);
+        problems = blueprint.check_guarded_exports(&exports);
         result.insert("exports".to_owned(), shown(&exports));
     }
     let state = inputs.state();

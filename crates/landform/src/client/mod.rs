@@ -49,6 +49,7 @@ impl ClientArgs {
             context: self.context.clone(),
             ..KubeConfigOptions::default()
         };
+        usable(&kubeconfig)?;
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
         if let Some(namespace) = &self.namespace {
             config.default_namespace.clone_from(namespace);
@@ -82,6 +83,17 @@ impl ClientArgs {
             None => read(&data_dir::resolve(None)?.join("kubeconfig")),
         }
     }
+}
+
+/// Whether the client library can use what a kubeconfig says, which it takes for granted.
+pub(crate) fn usable(kubeconfig: &Kubeconfig) -> Result<(), AnyError> {
+    for user in &kubeconfig.auth_infos {
+        let value = serde_json::to_value(&user.auth_info)?;
+        if let Some(problem) = landform_deployers::manifest::problem_of_user(&value) {
+            return Err(format!("the user {} of the kubeconfig: {problem}", user.name).into());
+        }
+    }
+    Ok(())
 }
 
 fn read(file: &Path) -> Result<Kubeconfig, AnyError> {

@@ -143,9 +143,14 @@ async fn configure(
         Some(file) => {
             let kubeconfig = Kubeconfig::read_from(&file)
                 .map_err(|error| format!("can't use the kubeconfig {}: {error}", file.display()))?;
+            crate::client::usable(&kubeconfig)?;
             kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?
         }
-        None if options.context.is_some() => kube::Config::from_kubeconfig(&options).await?,
+        None if options.context.is_some() => {
+            let kubeconfig = Kubeconfig::read()?;
+            crate::client::usable(&kubeconfig)?;
+            kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?
+        }
         None => kube::Config::infer().await.map_err(|error| {
             format!("no API was named: {error}; name one with --kubeconfig FILE")
         })?,

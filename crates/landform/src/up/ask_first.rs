@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 
+use landform_apiserver::Identity;
 use landform_plan::render::{self, Colours};
 use landform_plan::{Question, plan};
 
@@ -58,5 +59,7 @@ async fn make(home: &Home, running: &Running) -> Result<landform_plan::Plan, Any
             .question
     };
     let settings = engine::ControllerArgs::for_project(Some(home.directory.clone())).for_plans();
-    Ok(plan(&*running.store(), question, &settings).await?)
+    // The files belong to the user of this machine.
+    let who = Identity::internal();
+    Ok(plan(&*running.store(), question, &settings, &who).await?)
 }

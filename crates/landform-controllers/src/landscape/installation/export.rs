@@ -178,7 +178,7 @@ impl Export<'_> {
             .map_err(|error| invalid("CreateExports", "ExportExecutionFailed", &error))?;
         state::write(self.context, self.world, &inputs.state(), status).await?;
         warnings::of_exports(self.context, status, &found);
-        let problems = blueprint.check_exports(&exports.values);
+        let problems = blueprint.check_guarded_exports(&exports);
         if !problems.is_empty() {
             let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
             let message = texts.join("; ");

@@ -67,12 +67,10 @@ pub(super) async fn prepare(
         &given,
     );
     given.extend(mapped.map_err(|error| invalid("ValidateImports", "InvalidMapping", &error))?);
-    let imports = blueprint
-        .complete_imports(&given.values)
-        .map_err(|problems| {
-            let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            Trouble::configuration("ValidateImports", "InvalidImports", texts.join("; "))
-        })?;
+    let imports = blueprint.complete_guarded(&given).map_err(|problems| {
+        let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        Trouble::configuration("ValidateImports", "InvalidImports", texts.join("; "))
+    })?;
     let nanos = i128::from(context.now_ms()) * 1_000_000;
     let component = serde_json::to_value(&world.spec.component_descriptor).unwrap_or_default();
     let component = Component::read(&component)

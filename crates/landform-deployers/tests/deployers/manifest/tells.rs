@@ -1,7 +1,7 @@
 //! What is told when something is wrong, and what never is.
 
-use k8s_openapi::api::core::v1::Event;
-use kube::api::{Api, DeleteParams, ListParams};
+use k8s_openapi::api::core::v1::{Event, Secret};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use landform_deployers::manifest::{KIND, KUBERNETES_CLUSTER};
 use serde_json::{Value, json};
 
@@ -48,6 +48,62 @@ async fn values_of_secrets_and_credentials_are_never_told() {
         let shown = shown(&both, &name).await;
         assert!(!shown.contains("canary"), "{index}: {shown}");
         assert!(!shown.contains("Y2FuYXJ5"), "{index}: {shown}");
+    }
+}
+
+/// What an installation's template made of a secret stands in `spec.configFrom`, masked in `spec.config`.
+#[tokio::test]
+async fn what_is_masked_in_a_configuration_is_in_no_message() {
+    let both = Both::new().await;
+    let mask = "(secret)";
+    let object = |kind: &str, name: &str, namespace: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}});
+    let config = |object: Value| json!({"manifests": [{"policy": "manage", "manifest": object}]});
+    let cases = [
+        (
+            config(object("ConfigMap", "CANARY_x", "default")),
+            config(object("ConfigMap", mask, "default")),
+        ),
+        (
+            config(object("CANARY_x", "a", "default")),
+            config(object(mask, "a", "default")),
+        ),
+        (
+            config(object("ConfigMap", "a", "CANARY_x")),
+            config(object("ConfigMap", "a", mask)),
+        ),
+        (json!({"CANARY_x": 1, "manifests": 5}), json!(mask)),
+        (
+            json!({"updateStrategy": "CANARY_x", "manifests": []}),
+            json!({"updateStrategy": mask, "manifests": []}),
+        ),
+        (
+            json!({"manifests": [{"policy": "manage", "CANARY_x": 1, "manifest": {"CANARY_x": 1}}]}),
+            json!({"manifests": [mask]}),
+        ),
+    ];
+    let secrets: Api<Secret> = Api::default_namespaced(both.world.client.clone());
+    for (index, (whole, shown_config)) in cases.into_iter().enumerate() {
+        let name = format!("made{index}");
+        let secret =
+            json!({"metadata": {"name": name}, "stringData": {"config": whole.to_string()}});
+        let secret = serde_json::from_value(secret).unwrap();
+        secrets
+            .create(&PostParams::default(), &secret)
+            .await
+            .unwrap();
+        let mut spec = spec(&shown_config);
+        spec["configFrom"] = json!({"name": name, "key": "config"});
+        spec["timeout"] = json!("3s");
+        both.world.hand_out(&name, spec).await;
+        let item = both.world.until_phase(&name, "Failed").await;
+        assert!(!message(&item).is_empty());
+        let mut status = item.data["status"].clone();
+        // It is what a removal starts from.
+        status["providerStatus"] = Value::Null;
+        let events: Api<Event> = Api::default_namespaced(both.world.client.clone());
+        let events = events.list(&ListParams::default()).await.unwrap();
+        let shown = format!("{status} {:?} {:?}", item.metadata, events.items);
+        assert!(!shown.contains("CANARY"), "{index}: {shown}");
     }
 }
 

@@ -48,6 +48,78 @@ fn installation(name: &str, schema: Value, template: &str) -> Value {
     object(LANDSCAPER, "Installation", name, spec)
 }
 
+/// What installations import with `secretRef`.
+pub(super) fn imported() -> Value {
+    let map = json!({canary("field"): {"known": canary("known")}}).to_string();
+    let secret = json!({"stringData": {"text": canary("imported"), "map": map}});
+    object("v1", "Secret", "imported", secret)
+}
+
+/// Templates that put an imported secret where a message would show it.
+fn made_of_secrets() -> Vec<(&'static str, Value)> {
+    let x = "{{ .imports.secret }}";
+    let manifest = |kind: &str, name: &str| {
+        format!(
+            "deployItems: [{{name: a, type: landscaper.gardener.cloud/kubernetes-manifest, timeout: 3s, config: {{thisServer: true, {name:?}: 1, manifests: [{{policy: manage, \
+             manifest: {{apiVersion: v1, kind: {kind:?}, metadata: {{name: {name:?}, namespace: default}}}}}}]}}}}]"
+        )
+    };
+    let strict = json!({"type": "object", "additionalProperties": false});
+    let rows = [
+        (
+            "installation/made-target",
+            "GoTemplate",
+            format!("deployItems: [{{name: a, type: t, target: {{import: \"{x}\"}}}}]"),
+        ),
+        (
+            "installation/made-order",
+            "GoTemplate",
+            format!("deployItems: [{{name: a, type: t, dependsOn: [\"{x}\"]}}]"),
+        ),
+        (
+            "installation/made-keys",
+            "GoTemplate",
+            format!(
+                "\"{x}\": 1\n\"{x}\": 2\ndeployItems: [{{name: a, type: landform.dev/command, \"{x}\": 1, config: {{command: [\"false\"]}}}}]"
+            ),
+        ),
+        ("installation/made-kind", "GoTemplate", manifest(x, "a")),
+        (
+            "installation/made-fail",
+            "GoTemplate",
+            "{{ fail (print \"it is \" .imports.secret) }}".to_owned(),
+        ),
+        (
+            "installation/made-error",
+            "Spiff",
+            "deployItems: []\nx: '(( error(imports.secret) ))'".to_owned(),
+        ),
+    ];
+    let made = |name: &'static str, engine: &str, template: &str, schema: &Value, key: &str| {
+        let (_, short) = name.split_once('/').unwrap();
+        let mut object = installation(short, schema.clone(), template);
+        let file = &object["spec"]["blueprint"]["inline"]["filesystem"]["blueprint.yaml"];
+        let mut blueprint: Value = serde_json::from_str(file.as_str().unwrap()).unwrap();
+        blueprint["deployExecutions"][0]["type"] = json!(engine);
+        object["spec"]["blueprint"]["inline"]["filesystem"]["blueprint.yaml"] =
+            json!(blueprint.to_string());
+        let import = json!({"name": "secret", "secretRef": {"name": "imported", "key": key}});
+        object["spec"]["imports"]["data"] = json!([import]);
+        (name, object)
+    };
+    let rows = rows
+        .iter()
+        .map(|(name, engine, template)| made(name, engine, template, &json!({}), "text"));
+    rows.chain([made(
+        "installation/made-schema",
+        "GoTemplate",
+        "deployItems: []",
+        &strict,
+        "map",
+    )])
+    .collect()
+}
+
 /// Things that fail, and the objects that tell of it.
 pub(super) fn failures() -> Vec<(&'static str, Value)> {
     let any = json!({});
@@ -196,6 +268,7 @@ pub(super) fn failures() -> Vec<(&'static str, Value)> {
             ),
         ),
     ];
+    all.extend(made_of_secrets());
     for (kind, name) in super::hooks::KINDS {
         let spec = json!({"spec": {"a": canary("spec")}});
         all.push((name, object("example.com/v1", kind, "a", spec)));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::failures::{canary, told};
 
 /// The kinds that hooks look after, with one object of each.
-pub(super) const KINDS: [(&str, &str); 10] = [
+pub(super) const KINDS: [(&str, &str); 12] = [
     ("Exiting", "exiting/a"),
     ("Babbling", "babbling/a"),
     ("Owning", "owning/a"),
@@ -20,6 +20,8 @@ pub(super) const KINDS: [(&str, &str); 10] = [
     ("Garbled", "garbled/a"),
     ("Refused", "refused/a"),
     ("Naming", "naming/a"),
+    ("Unknown", "unknown/a"),
+    ("Straying", "straying/a"),
 ];
 
 /// Definitions and Reconcilers of all kinds.
@@ -55,6 +57,8 @@ pub(super) fn all(server: &Server) -> Vec<Value> {
         url("garbled"),
         json!({"url": format!("http://{closed}/{0}?token={0}", canary("url"))}),
         url("naming"),
+        url("unknown"),
+        url("straying"),
     ];
     let kinds = KINDS.iter().zip(hooks);
     kinds
@@ -105,6 +109,11 @@ fn answering() -> String {
                 ("200 OK", json!({"done": value}).to_string())
             } else if head.contains("/naming/") {
                 let child = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "n"}, "stringData": {"a": [value]}});
+                ("200 OK", json!({"owned": [child]}).to_string())
+            } else if head.contains("/unknown/") {
+                ("200 OK", json!({value: 1}).to_string())
+            } else if head.contains("/straying/") {
+                let child = json!({"apiVersion": "v1", "kind": value, "metadata": {"name": value}});
                 ("200 OK", json!({"owned": [child]}).to_string())
             } else {
                 ("200 OK", format!("{{{value}"))

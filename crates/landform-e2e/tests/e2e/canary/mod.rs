@@ -4,7 +4,7 @@
 //! Not looked at, because values stand there in plain text on purpose: specs (of DataObjects, executions, deploy items
 //! and so on) and Secrets, in the API and in the store's files; the workspaces of commands and processes; what processes and
 //! hooks printed themselves, which `landform logs` shows to those with the right to `logs`. Some texts are their author's own and are shown
-//! in statuses, Events and views, though nowhere else (docs/security.md): those of `fail` and `state` in a template, and
+//! in statuses, Events and views, though nowhere else (docs/security.md): those of `fail` and `state` in a template, as far as they don't depend on a Secret, and
 //! of `error` in a hook's answer.
 
 use std::path::Path;
@@ -131,6 +131,7 @@ fn no_secret_value_is_in_a_log_a_status_an_event_a_view_or_a_file() {
     let config = json!({"spec": {"type": "x", "config": {"a": canary("target")}}});
     let basis = [
         object("v1", "Secret", "access", secret),
+        failures::imported(),
         object(LANDSCAPER, "Target", "access", access),
         object(LANDSCAPER, "Target", "config", config),
         object(
