@@ -364,10 +364,8 @@ async fn become_another(world: &World, name: &str, spec: &Value) {
     let mut item = world.items().get(name).await.unwrap();
     item.data["spec"] = spec.clone();
     let asked = kube::ResourceExt::annotations_mut(&mut item);
-    asked.insert(
-        "landscaper.gardener.cloud/reconcile-time".into(),
-        "2026-01-01T00:00:00Z".into(),
-    );
+    let now = landform_engine::write_time(crate::harness::now_ms());
+    asked.insert("landscaper.gardener.cloud/reconcile-time".into(), now);
     let options = kube::api::PostParams::default();
     world.items().replace(name, &options, &item).await.unwrap();
 }
