@@ -69,6 +69,13 @@ async fn a_namespace_that_ends_shows_what_is_left_in_it() {
     world
         .send(Method::POST, "/api/v1/namespaces", &namespace)
         .await;
+    // It leaves the namespace last, if it is there before the deletion.
+    let account = "/api/v1/namespaces/team/serviceaccounts/default";
+    world
+        .until("the namespace's account", async || {
+            (world.get(account).await.0 == 200).then_some(())
+        })
+        .await;
     let held = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "held", "finalizers": ["x.io/hold"]},
@@ -79,8 +86,8 @@ async fn a_namespace_that_ends_shows_what_is_left_in_it() {
         .send(Method::DELETE, "/api/v1/namespaces/team", &Value::Null)
         .await;
     let view = format!("{VIEW}/core/Namespace/-/team");
-    let content = json!([{"count": 1, "resource": "configmaps"}]);
-    // Its service account goes in the course of the same deletion, before or after the first look.
+    let one_of = |resource| json!({"count": 1, "resource": resource});
+    let content = json!([one_of("configmaps"), one_of("serviceaccounts")]);
     world
         .until("what is left in the namespace", async || {
             (world.get(&view).await.1["namespaceContent"] == content).then_some(())
@@ -89,7 +96,7 @@ async fn a_namespace_that_ends_shows_what_is_left_in_it() {
     // The view is the collector's: it has to have seen the mark.
     world.barrier().await;
     let one = world.read(&view).await;
-    let message = "it waits for what is in it: 1 configmaps; ConfigMap team/held is held by x.io/hold, which the controller of x.io has to remove";
+    let message = "it waits for what is in it: 1 configmaps, 1 serviceaccounts; ConfigMap team/held is held by x.io/hold, which the controller of x.io has to remove";
     assert_eq!(one["message"], message);
     assert_eq!(one["namespaceContent"], content);
 }

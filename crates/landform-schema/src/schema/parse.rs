@@ -69,6 +69,8 @@ pub(crate) struct Parser {
     pub(crate) path: FieldPath,
     pub(crate) defaults: Vec<PendingDefault>,
     pub(crate) depth: usize,
+    /// What its patterns take when they are compiled.
+    pub(crate) patterns: pattern::Room,
     /// How often the node at hand may occur in one object, as far as the schema limits it.
     pub(crate) cardinality: u64,
     /// Whether the old value of the node at hand can be found in an update.
@@ -83,6 +85,7 @@ impl Parser {
             path: FieldPath::root(),
             defaults: Vec::new(),
             depth: 0,
+            patterns: pattern::Room::default(),
             cardinality: 1,
             correlatable: true,
         }
@@ -398,7 +401,7 @@ impl Parser {
 
     /// A regular expression of the schema, compiled once.
     pub(crate) fn pattern(&mut self, text: &str) -> Option<Regex> {
-        match pattern::compile(text) {
+        match self.patterns.compile(text) {
             Ok(pattern) => Some(pattern),
             Err(reason) => {
                 let detail = format!("must be a valid regular expression, but isn't: {reason}");

@@ -7,10 +7,37 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use landform_pattern::{Price, Refused};
 use regex::{Regex, RegexBuilder};
 
 /// Patterns that need more memory when compiled are refused.
 const LARGEST: usize = 4 * 1024 * 1024;
+/// The memory that all patterns of a schema may take together when they are compiled.
+const LARGEST_TOGETHER: usize = 64 * 1024 * 1024;
+
+/// What patterns take that are compiled for one schema.
+#[derive(Default)]
+pub(crate) struct Room {
+    taken: usize,
+}
+
+impl Room {
+    /// Compiles a pattern if there is room for it. It is asked before anything is compiled, because compiling takes the time
+    /// and the memory.
+    pub(crate) fn compile(&mut self, pattern: &str) -> Result<Regex, String> {
+        let translated = translate(pattern);
+        match Price::of(&translated) {
+            Ok(price) => self.taken = self.taken.saturating_add(price.bytes()),
+            Err(Refused::TooLarge) => return Err("it is too large".to_owned()),
+            // The compiler says better what is wrong.
+            Err(Refused::Malformed) => {}
+        }
+        if self.taken > LARGEST_TOGETHER {
+            return Err("it and the patterns before it are too large together".to_owned());
+        }
+        compile(pattern)
+    }
+}
 
 /// Compiles a pattern.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {

@@ -161,7 +161,7 @@ async fn wrong_answers_are_errors_that_name_hook_and_object() {
         ),
         (
             &json!({"owned": [escape]}).to_string(),
-            "owned[0] (ConfigMap) has no name that an object can have",
+            "owned[0] has no name that an object can have",
         ),
     ];
     for (at, (answer, expected)) in table.iter().enumerate() {

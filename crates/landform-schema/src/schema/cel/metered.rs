@@ -20,6 +20,7 @@ use kube_cel::cel::{Context, ExecutionError, Value};
 use regex::Regex;
 
 use super::functions::is_function;
+use super::prices;
 use crate::schema::pattern;
 
 /// What one rule may cost; about a tenth of a second.
@@ -57,6 +58,7 @@ thread_local! {
 static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
     let mut context = Context::default().with_all();
     context.add_function(CHARGE, charge);
+    prices::register(&mut context);
     context.add_function("matches", matches);
     context.add_function("find", find);
     context.add_function("findAll", find_all);
@@ -135,7 +137,7 @@ fn shortened(error: &ExecutionError) -> String {
     text.chars().take(200).collect()
 }
 
-fn spend(cost: u64) -> Result<(), ExecutionError> {
+pub(super) fn spend(cost: u64) -> Result<(), ExecutionError> {
     let left = BUDGET.get().saturating_sub(cost);
     BUDGET.set(left);
     if left == 0 {
@@ -153,7 +155,7 @@ fn charge(value: Value) -> Result<Value, ExecutionError> {
 }
 
 /// What it costs to look at a value as a whole.
-fn size(value: &Value) -> u64 {
+pub(super) fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64 / 10,
         Value::Bytes(bytes) => bytes.len() as u64 / 10,
@@ -308,8 +310,12 @@ fn metered_call(call: CallExpr) -> Expr {
         args,
     } = call;
     // A target that names a library, as in `math.least(…)`, is part of the function's name.
+    let mut library = None;
     let target = target.map(|target| match target.expr {
-        Expr::Ident(ref name) if is_function(&format!("{name}.{func_name}")) => target,
+        Expr::Ident(ref name) if is_function(&format!("{name}.{func_name}")) => {
+            library = Some(name.clone());
+            target
+        }
         _ => Box::new(charged(with_meter(*target))),
     });
     let charges = match func_name.as_str() {
@@ -342,11 +348,13 @@ fn metered_call(call: CallExpr) -> Expr {
     } else {
         func_name
     };
-    Expr::Call(CallExpr {
+    let mut call = CallExpr {
         func_name,
         target,
         args,
-    })
+    };
+    prices::paid(&mut call, library.as_deref());
+    Expr::Call(call)
 }
 
 fn is_literal(expression: &IdedExpr) -> bool {

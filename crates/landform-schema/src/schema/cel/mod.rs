@@ -14,6 +14,7 @@ mod analysis;
 mod compile;
 mod functions;
 mod metered;
+mod prices;
 #[cfg(test)]
 mod tests;
 mod value;

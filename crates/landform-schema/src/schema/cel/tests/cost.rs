@@ -68,6 +68,72 @@ fn all_rules_of_an_object_share_a_budget() {
 }
 
 #[test]
+fn what_a_call_makes_is_paid_for_before_it_is_made() {
+    let schema = |rule: &str| {
+        let properties = json!({
+            "s": {"type": "string"},
+            "l": {"type": "array", "items": {"type": "string", "maxLength": 10}},
+        });
+        let schema = json!({"type": "object", "properties": properties,
+            "x-kubernetes-validations": [{"rule": rule}]});
+        with_spec(&schema).unwrap_or_else(|errors| panic!("{rule}: {errors:?}"))
+    };
+    // What the rule costs with these values would be gigabytes, or minutes.
+    let long = "a".repeat(60_000);
+    let list: Vec<String> = (0..20_000).map(|n| n.to_string()).collect();
+    for rule in [
+        "self.s.replace('a', self.s).size() > 0",
+        "self.s.replace('', self.s).size() > 0",
+        "self.s.replace('a', self.s).replace('a', self.s).size() > 0",
+        "self.s.indexOf(self.s.substring(30000) + 'b') < 0",
+        "self.s.lastIndexOf('b' + self.s.substring(30000)) < 0",
+        "self.l.join(self.s).size() > 0",
+        "lists.range(1000000000).size() > 0",
+        "sets.contains(self.l, self.l)",
+        "sets.equivalent(self.l, self.l)",
+        "self.l.distinct().size() > 0",
+    ] {
+        let errors = schema(rule).validate(&json!({"spec": {"s": long, "l": list}}), None);
+        let text = errors.first().map(ToString::to_string).unwrap_or_default();
+        assert!(
+            text.contains("call cost exceeds limit"),
+            "{rule}: {errors:?}"
+        );
+        // Small ones cost little, and give what they should.
+        let errors = schema(rule).validate(
+            &json!({"spec": {"s": "aba".repeat(20), "l": ["x", "y"]}}),
+            None,
+        );
+        let text = errors.first().map(ToString::to_string).unwrap_or_default();
+        let is_cheap = !rule.starts_with("lists");
+        assert_eq!(!text.contains("cost"), is_cheap, "{rule}: {errors:?}");
+    }
+    let errors =
+        schema("'%.999999999f'.format([1.0]).size() > 0").validate(&json!({"spec": {}}), None);
+    assert!(
+        errors[0].to_string().contains("too many digits"),
+        "{errors:?}"
+    );
+    assert!(check("'%.2f'.format([1.0]) == '1.00'", &json!({"min": 1}), None).is_empty());
+    assert!(
+        check(
+            "'a-b'.replace('-', '+') == 'a+b' && 'a,b'.split(',').join('+') == 'a+b'",
+            &json!({"min": 1}),
+            None
+        )
+        .is_empty()
+    );
+    assert!(
+        check(
+            "lists.range(3) == [0, 1, 2] && 'abc'.indexOf('c') == 2",
+            &json!({"min": 1}),
+            None
+        )
+        .is_empty()
+    );
+}
+
+#[test]
 fn the_largest_rules_fit_the_stack() {
     let sum = format!("{} > 0", vec!["self.min"; 490].join(" + "));
     with_spec(&spec(&json!([{"rule": sum}]))).expect("a long sum");
