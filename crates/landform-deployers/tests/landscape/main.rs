@@ -27,6 +27,7 @@ mod rename_nested;
 mod room;
 mod secrets;
 mod spiff;
+mod target_kubeconfigs;
 mod target_maps;
 mod tenant;
 mod ways_out;
