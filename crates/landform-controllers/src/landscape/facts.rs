@@ -26,6 +26,9 @@ use super::belonging;
 use super::content;
 use super::objects::{labelled, owning_execution, owning_installation};
 
+/// The reason of the error of one whose nested objects can't go.
+pub(super) const DELETION_FAILED: &str = "DeletionFailed";
+
 /// A DataObject or a Target that is exported or imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Given {
@@ -103,6 +106,10 @@ pub(super) struct Facts {
     pub(super) ended_imports: String,
     pub(super) operation: Option<Operation>,
     pub(super) marked: bool,
+    /// Whether a force was asked for or has begun.
+    pub(super) forced: bool,
+    /// Whether it is marked and has taken down what it could.
+    pub(super) gone_as_far_as_possible: bool,
     /// Whether an update has ever succeeded.
     pub(super) deployed: bool,
     pub(super) config_generation: String,
@@ -230,6 +237,8 @@ impl Facts {
             failed_below: has_failed_by(status, NESTED_FAILED),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
+            forced: is_forced(object, status),
+            gone_as_far_as_possible: is_gone_as_far_as_possible(object, status),
             deployed: status.observed_generation.is_some(),
             config_generation: status.config_generation.clone(),
             exports,
@@ -395,6 +404,22 @@ pub(super) fn given_of(object: &ObjectName) -> Option<Given> {
     })
 }
 
+fn is_forced(object: &DynamicObject, status: &StatusGlance) -> bool {
+    status.force_begun || operation_of(object) == Some(Operation::ForceReconcile)
+}
+
+/// Whether what goes has taken down all that can be removed. A try by force that is asked for has still to come.
+fn is_gone_as_far_as_possible(object: &DynamicObject, status: &StatusGlance) -> bool {
+    let marked = object.metadata.deletion_timestamp.is_some();
+    let held = object
+        .finalizers()
+        .iter()
+        .any(|name| name == keys::FINALIZER);
+    let asked = operation_of(object) == Some(Operation::ForceReconcile) && !status.force_begun;
+    let failed = has_failed_by(status, DELETION_FAILED) && !asked;
+    marked && (failed || !held)
+}
+
 /// Whether it has failed, and the last error has this reason.
 pub(super) fn has_failed_by(status: &StatusGlance, reason: &str) -> bool {
     status.phase == Some(InstallationPhase::Failed) && is_about(status.last_error.as_ref(), reason)
@@ -523,6 +548,14 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
         .deletion_timestamp
         .is_some()
         .hash(&mut hasher);
+    if object.metadata.deletion_timestamp.is_some() {
+        let held = object
+            .finalizers()
+            .iter()
+            .any(|name| name == keys::FINALIZER);
+        held.hash(&mut hasher);
+        status["forceBegun"].as_bool().hash(&mut hasher);
+    }
     let annotations = object.annotations();
     for key in [
         keys::OPERATION,
