@@ -63,6 +63,12 @@ pub trait Deployer: Send + Sync + 'static {
         false
     }
 
+    /// Lets go of an item whose deployment stays (I36): what only a removal would need goes. Called after [`Deployer::stop`].
+    fn forget<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
+        let _ = job;
+        Box::pin(async { Ok(()) })
+    }
+
     /// Ends whatever still goes on for an item outside of calls, because it was told to abort.
     fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
         let _ = job;

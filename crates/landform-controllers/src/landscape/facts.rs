@@ -22,8 +22,12 @@ use landform_decide::{Rule, Standing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::belonging;
 use super::content;
 use super::objects::{labelled, owning_execution, owning_installation};
+
+/// The reason of the error of one whose nested objects can't go.
+pub(super) const DELETION_FAILED: &str = "DeletionFailed";
 
 /// A DataObject or a Target that is exported or imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,7 +95,8 @@ pub(super) struct BlueprintUsed {
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) parent: Option<String>,
-    /// The installation that owns it. After a rename of the parent this is the new name at once.
+    /// The installation that owns it. After a rename of the parent this is the new name at once. Where others have removed the
+    /// owner reference, it is the one that the API server has noted.
     pub(super) owner: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
@@ -101,6 +106,10 @@ pub(super) struct Facts {
     pub(super) ended_imports: String,
     pub(super) operation: Option<Operation>,
     pub(super) marked: bool,
+    /// Whether a force was asked for or has begun.
+    pub(super) forced: bool,
+    /// Whether it is marked and has taken down what it could.
+    pub(super) gone_as_far_as_possible: bool,
     /// Whether an update has ever succeeded.
     pub(super) deployed: bool,
     pub(super) config_generation: String,
@@ -138,14 +147,20 @@ pub(super) struct Facts {
     pub(super) blueprint: Option<BlueprintUsed>,
     /// Whether its blueprint's files are known to be others than at the last update, its own or nested ones.
     pub(super) outdated: bool,
+    /// Whether it says whose it is, if it was made as a part of another one.
+    pub(super) says_whose_it_is: bool,
     created: Option<Time>,
 }
 
 impl Facts {
     pub(super) fn of(object: &DynamicObject) -> Self {
+        Self::nested_in(parent_of(object), object)
+    }
+
+    /// The same of one whose parent is known, whatever its label says.
+    pub(super) fn nested_in(parent: Option<String>, object: &DynamicObject) -> Self {
         let installation = read(object);
         let (spec, status) = (&installation.spec, &installation.status);
-        let parent = parent_of(object);
         let scope = parent.as_deref().map(names::installation_context);
         let name = |key: &str| names::data_name(scope.as_deref(), key);
         let given = |kind, key: &str| Given {
@@ -222,6 +237,8 @@ impl Facts {
             failed_below: has_failed_by(status, NESTED_FAILED),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
+            forced: is_forced(object, status),
+            gone_as_far_as_possible: is_gone_as_far_as_possible(object, status),
             deployed: status.observed_generation.is_some(),
             config_generation: status.config_generation.clone(),
             exports,
@@ -230,6 +247,7 @@ impl Facts {
             maps,
             taken: taken.collect(),
             owner: owning_installation(&object.metadata).map(str::to_owned),
+            says_whose_it_is: belonging::says_whose_it_is(object),
             parent,
         }
     }
@@ -386,6 +404,22 @@ pub(super) fn given_of(object: &ObjectName) -> Option<Given> {
     })
 }
 
+fn is_forced(object: &DynamicObject, status: &StatusGlance) -> bool {
+    status.force_begun || operation_of(object) == Some(Operation::ForceReconcile)
+}
+
+/// Whether what goes has taken down all that can be removed. A try by force that is asked for has still to come.
+fn is_gone_as_far_as_possible(object: &DynamicObject, status: &StatusGlance) -> bool {
+    let marked = object.metadata.deletion_timestamp.is_some();
+    let held = object
+        .finalizers()
+        .iter()
+        .any(|name| name == keys::FINALIZER);
+    let asked = operation_of(object) == Some(Operation::ForceReconcile) && !status.force_begun;
+    let failed = has_failed_by(status, DELETION_FAILED) && !asked;
+    marked && (failed || !held)
+}
+
 /// Whether it has failed, and the last error has this reason.
 pub(super) fn has_failed_by(status: &StatusGlance, reason: &str) -> bool {
     status.phase == Some(InstallationPhase::Failed) && is_about(status.last_error.as_ref(), reason)
@@ -514,6 +548,14 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
         .deletion_timestamp
         .is_some()
         .hash(&mut hasher);
+    if object.metadata.deletion_timestamp.is_some() {
+        let held = object
+            .finalizers()
+            .iter()
+            .any(|name| name == keys::FINALIZER);
+        held.hash(&mut hasher);
+        status["forceBegun"].as_bool().hash(&mut hasher);
+    }
     let annotations = object.annotations();
     for key in [
         keys::OPERATION,
@@ -547,6 +589,7 @@ pub(super) fn content(object: &DynamicObject) -> u64 {
     ] {
         annotations.get(key).hash(&mut hasher);
     }
+    belonging::says_whose_it_is(object).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -16,6 +16,10 @@ pub(super) fn delete(seen: &Observed) -> Decision {
         return by(Rule::I3);
     }
     if seen.operation == Some(Operation::ForceReconcile) {
+        let importers = importers_forced(seen);
+        if !importers.is_empty() {
+            return after(&importers);
+        }
         return by_force(seen);
     }
     if let Some(waiting) = parent_holds(seen) {
@@ -211,6 +215,36 @@ fn importers(seen: &Observed) -> Vec<&Importer> {
     importers
         .filter(|importer| importer.going || !parent_stays)
         .collect()
+}
+
+/// I31b: nested installations that go together by force keep their order, as far as those that go first can be removed. Any
+/// other importer isn't asked (I30).
+fn importers_forced(seen: &Observed) -> Vec<&Importer> {
+    let parent = seen.parent.as_ref();
+    if !parent.is_some_and(|parent| parent.marked && parent.forced) {
+        return Vec::new();
+    }
+    let importers = seen.importers.iter();
+    let needless = |importer: &Importer| {
+        importer.never_deployed_and_going
+            || importer.going_in_circle
+            || importer.gone_as_far_as_possible
+    };
+    importers.filter(|importer| !needless(importer)).collect()
+}
+
+/// What imports from it goes first. Nothing is wrong.
+fn after(importers: &[&Importer]) -> Decision {
+    let waiting_on = importers.iter().map(|importer| WaitingOn {
+        rule: Rule::I31.to_string(),
+        object: Some(installation(&importer.name)),
+        reason: "it imports what this one exports, and goes first".into(),
+    });
+    Decision {
+        phase: Some(InstallationPhase::Deleting),
+        waiting_on: waiting_on.collect(),
+        ..by(Rule::I31)
+    }
 }
 
 fn held_by(importers: &[&Importer]) -> Decision {

@@ -73,6 +73,8 @@ pub struct Parent {
     pub failed_below: bool,
     /// Whether it is marked for deletion.
     pub marked: bool,
+    /// Whether it is deleted by force.
+    pub forced: bool,
 }
 
 /// What a nested object is.
@@ -165,6 +167,8 @@ pub struct Importer {
     pub never_deployed_and_going: bool,
     /// Whether it goes, and this one imports from it in turn: none of them can be first.
     pub going_in_circle: bool,
+    /// Whether it goes, and has taken down what it could: what is left of it, if anything, couldn't be removed.
+    pub gone_as_far_as_possible: bool,
     /// A sibling that exports the same and has not taken it over yet (I40b).
     pub heir: Option<String>,
 }

@@ -387,6 +387,7 @@ fn i14b_a_nested_installation_is_updated_only_while_its_parent_progresses() {
                 phase,
                 failed_below: false,
                 marked,
+                forced: false,
             });
         })
     };
@@ -549,6 +550,7 @@ fn i40_two_siblings_that_export_one_name_are_told_so() {
                 phase: Some(phase),
                 failed_below: false,
                 marked: false,
+                forced: false,
             });
         })
     };

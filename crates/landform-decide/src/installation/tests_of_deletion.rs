@@ -28,6 +28,7 @@ fn web() -> Importer {
         going: false,
         never_deployed_and_going: false,
         going_in_circle: false,
+        gone_as_far_as_possible: false,
         heir: None,
     }
 }
@@ -36,6 +37,64 @@ fn web() -> Importer {
 fn i3_a_mark_leads_to_the_deletion_flow() {
     assert_eq!(decide(&marked(|_| {})).rule, Some(Rule::I35));
     assert_ne!(decide(&with(|_| {})).rule, Some(Rule::I35));
+}
+
+#[test]
+fn i31b_force_keeps_the_order_of_those_that_go_together() {
+    let forced = |importer: Importer, forced: bool, marked_parent: bool| {
+        let seen = marked(|seen| {
+            seen.operation = Some(Operation::ForceReconcile);
+            seen.importers = vec![importer];
+            seen.parent = Some(Parent {
+                name: "shop".into(),
+                phase: Some(Deleting),
+                failed_below: false,
+                marked: marked_parent,
+                forced,
+            });
+        });
+        decide(&seen).rule
+    };
+    let all = |going| Importer { going, ..web() };
+    let as_far = Importer {
+        going: true,
+        gone_as_far_as_possible: true,
+        ..web()
+    };
+    let circle = Importer {
+        going: true,
+        going_in_circle: true,
+        ..web()
+    };
+    let never = Importer {
+        going: true,
+        never_deployed_and_going: true,
+        ..web()
+    };
+    for (scenario, importer, parent_forced, parent_marked, rule) in [
+        ("it goes first", all(true), true, true, Rule::I31),
+        (
+            "it is about to be marked",
+            all(false),
+            true,
+            true,
+            Rule::I31,
+        ),
+        (
+            "the parent takes its time",
+            all(true),
+            false,
+            true,
+            Rule::I30,
+        ),
+        ("the parent stays", all(true), true, false, Rule::I30),
+        ("it can't be removed", as_far, true, true, Rule::I30),
+        ("none can be first", circle, true, true, Rule::I30),
+        ("it needs nothing", never, true, true, Rule::I30),
+    ] {
+        let found = forced(importer, parent_forced, parent_marked);
+        assert_eq!(found, Some(rule), "{scenario}");
+    }
 }
 
 #[test]
@@ -139,6 +198,7 @@ fn i5b_a_nested_installation_that_others_deleted_is_held_only_by_those_that_go_t
                 failed_below: false,
                 phase: Some(if parent_marked { Deleting } else { Progressing }),
                 marked: parent_marked,
+                forced: false,
             });
             seen.importers = vec![Importer { going, ..web() }];
         })
@@ -202,6 +262,7 @@ fn i31_a_nested_installation_waits_until_its_parent_lets_it_go() {
                 phase: Some(phase),
                 failed_below: false,
                 marked: parent_marked,
+                forced: false,
             });
         })
     };

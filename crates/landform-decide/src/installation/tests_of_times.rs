@@ -157,6 +157,7 @@ fn i4_nothing_is_done_automatically_where_it_was_not_asked_for() {
         phase: Some(Succeeded),
         failed_below: false,
         marked: false,
+        forced: false,
     };
     let table = [
         (

@@ -324,6 +324,10 @@ impl Deployer for CommandDeployer {
         })
     }
 
+    fn forget<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
+        Box::pin(async move { self.workspace(job.uid())?.remove().map_err(not_written) })
+    }
+
     fn stop<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<(), DeployError>> {
         // What a run of a Landform before this one has left.
         Box::pin(async move { self.workspace(job.uid())?.clear().await })

@@ -87,6 +87,7 @@ impl Act<'_> {
             Action::DropOperation => self.drop_operation().await,
             Action::LetGo => {
                 self.end_care(deployer).await?;
+                self.forget(deployer).await?;
                 self.let_go().await
             }
             Action::AcknowledgeAbort => self.acknowledge_abort(deployer).await,
@@ -336,6 +337,17 @@ impl Act<'_> {
         let given = work.given_or_none().await;
         let stopped = given.hide(deployer.stop(&work.job(&given)).await);
         stopped.map_err(|error| Failure::Transient(error.message))
+    }
+
+    /// I36: what was deployed stays, and nothing that is kept about it.
+    async fn forget(&self, deployer: Option<&Arc<dyn Deployer>>) -> Result<(), Failure> {
+        let Some(deployer) = deployer else {
+            return Ok(());
+        };
+        let work = self.work(self.context.now_ms().saturating_add(self.timeout_ms));
+        let given = work.given_or_none().await;
+        let forgotten = given.hide(deployer.forget(&work.job(&given)).await);
+        forgotten.map_err(|error| Failure::Transient(error.message))
     }
 
     async fn keep(&self, deployer: Option<&Arc<dyn Deployer>>) -> Result<Outcome, Failure> {

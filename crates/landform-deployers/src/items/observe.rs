@@ -71,7 +71,8 @@ impl Item {
 async fn target_generation(context: &Context, target: &DynamicObject) -> Result<String, Failure> {
     let generation = target.metadata.generation.unwrap_or_default();
     let own = format!("{}.{generation}", target.uid().unwrap_or_default());
-    let Some((namespace, name)) = target_secrets::of_target(target) else {
+    let item_namespace = context.object().namespace().unwrap_or_default();
+    let Some((namespace, name)) = target_secrets::of_target(target, &item_namespace) else {
         return Ok(own);
     };
     let resource = ApiResource::erase::<Secret>(&());

@@ -1,6 +1,6 @@
 //! Which items go to targets whose credentials are in which Secret: when that changes they are deployed again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use kube::ResourceExt as _;
@@ -20,7 +20,44 @@ struct Maps {
     /// The target of an item.
     targets: BTreeMap<Name, Name>,
     /// The Secret of a target.
-    secrets: BTreeMap<Name, Name>,
+    secrets: BTreeMap<Name, Named>,
+}
+
+/// The Secret that a target names, in one of the two ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Named {
+    /// By `spec.secretRef`: it holds the target's configuration.
+    Configuration(Name),
+    /// By `spec.config.kubeconfig.secretRef`: it is in the namespace of the item that goes there.
+    Kubeconfig(String),
+}
+
+impl Named {
+    fn of(target: &DynamicObject) -> Option<Self> {
+        if let Some(named) = referred(target, "secretRef") {
+            return Some(Self::Configuration(named));
+        }
+        let reference = &target.data["spec"]["config"]["kubeconfig"]["secretRef"];
+        let name = reference["name"].as_str().filter(|name| !name.is_empty())?;
+        let namespace = reference["namespace"].as_str().unwrap_or_default();
+        let own = target.metadata.namespace.as_deref();
+        let may_be = namespace.is_empty() || Some(namespace) == own;
+        may_be.then(|| Self::Kubeconfig(name.to_owned()))
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Configuration((_, name)) | Self::Kubeconfig(name) => name,
+        }
+    }
+
+    /// Where that is, for an item of this namespace.
+    fn place(&self, namespace: &str) -> Name {
+        match self {
+            Self::Configuration(name) => name.clone(),
+            Self::Kubeconfig(name) => (namespace.to_owned(), name.clone()),
+        }
+    }
 }
 
 fn name_of(object: &DynamicObject) -> Name {
@@ -39,20 +76,20 @@ fn referred(object: &DynamicObject, field: &str) -> Option<Name> {
     Some((namespace, name.to_owned()))
 }
 
-fn note(map: &mut BTreeMap<Name, Name>, object: &DynamicObject, field: &str) {
-    match referred(object, field) {
-        Some(referred) => drop(map.insert(name_of(object), referred)),
+fn note<T>(map: &mut BTreeMap<Name, T>, object: &DynamicObject, found: Option<T>) {
+    match found {
+        Some(found) => drop(map.insert(name_of(object), found)),
         None => drop(map.remove(&name_of(object))),
     }
 }
 
 impl TargetSecrets {
     pub(super) fn item_seen(&self, item: &DynamicObject) {
-        note(&mut self.0.write().targets, item, "target");
+        note(&mut self.0.write().targets, item, referred(item, "target"));
     }
 
     pub(super) fn target_seen(&self, target: &DynamicObject) {
-        note(&mut self.0.write().secrets, target, "secretRef");
+        note(&mut self.0.write().secrets, target, Named::of(target));
     }
 
     pub(super) fn item_gone(&self, namespace: &str, name: &str) {
@@ -69,13 +106,18 @@ impl TargetSecrets {
     pub(super) fn items(&self, secret: &DynamicObject) -> Vec<(Option<String>, String)> {
         let maps = self.0.read();
         let secret = name_of(secret);
-        let targets = maps.secrets.iter().filter(|(_, found)| **found == secret);
-        let targets: BTreeSet<&Name> = targets.map(|(target, _)| target).collect();
+        let targets = maps.secrets.iter();
+        let targets = targets.filter(|(_, named)| named.name() == secret.1);
+        let targets: BTreeMap<&Name, &Named> = targets.collect();
         if targets.is_empty() {
             return Vec::new();
         }
+        let uses = |(namespace, _): &Name, target: &Name| {
+            let named = targets.get(target);
+            named.is_some_and(|named| named.place(namespace) == secret)
+        };
         let items = maps.targets.iter();
-        let items = items.filter(|(_, target)| targets.contains(target));
+        let items = items.filter(|(item, target)| uses(item, target));
         items
             .map(|((namespace, name), _)| (Some(namespace.clone()), name.clone()))
             .collect()
@@ -103,8 +145,14 @@ pub(super) fn generation(secret: Option<&DynamicObject>) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The Secret of a target, if that is in the target's namespace, where alone it may be.
-pub(super) fn of_target(target: &DynamicObject) -> Option<(String, String)> {
-    let (namespace, name) = referred(target, "secretRef")?;
-    (Some(&namespace) == target.metadata.namespace.as_ref()).then_some((namespace, name))
+/// The Secret of a target, if that is where alone it may be: in the target's namespace, or in that of the item, which goes
+/// there.
+pub(super) fn of_target(target: &DynamicObject, item_namespace: &str) -> Option<(String, String)> {
+    let named = Named::of(target)?;
+    let (namespace, name) = named.place(item_namespace);
+    let elsewhere = match &named {
+        Named::Configuration(_) => Some(&namespace) != target.metadata.namespace.as_ref(),
+        Named::Kubeconfig(_) => false,
+    };
+    (!elsewhere).then_some((namespace, name))
 }

@@ -44,14 +44,24 @@ async fn shop_in(land: Landscape) -> Landscape {
 
 /// The same three, nested.
 async fn nested_shop() -> Landscape {
+    nested_shop_in(0).await
+}
+
+/// The same three, nested this many levels below the first.
+async fn nested_shop_in(depth: usize) -> Landscape {
     let land = Landscape::new().await;
     let nested = chain().map(|(name, blueprint, mut rest)| {
         rest["name"] = name.into();
         rest["blueprint"] = json!({"filesystem": files(blueprint)});
         rest
     });
-    land.install("shop", json!({"subinstallations": nested}), json!({}))
-        .await;
+    let mut blueprint = json!({"subinstallations": nested});
+    for _ in 0..depth {
+        let filesystem = files(blueprint);
+        let inner = json!({"name": "inner", "blueprint": {"filesystem": filesystem}});
+        blueprint = json!({"subinstallations": [inner]});
+    }
+    land.install("shop", blueprint, json!({})).await;
     land.phase("shop", "Succeeded").await;
     land.quiet().await;
     land.recorder.take();
@@ -286,6 +296,58 @@ async fn i30_force_takes_down_what_siblings_still_import_from() {
     land.quiet().await;
     assert!(land.recorder.take().contains(&"remove db".to_owned()));
     assert_eq!(land.names("Installation").await, ["api", "web"]);
+}
+
+#[tokio::test]
+async fn i31b_the_order_holds_below_one_that_is_deleted_by_force() {
+    let force = "force-reconcile";
+    for (together, depth) in [(false, 0), (true, 0), (false, 1), (true, 2)] {
+        let case = format!("together: {together}, depth {depth}");
+        let mut land = nested_shop_in(depth).await;
+        if together {
+            land.stop().await;
+        }
+        land.delete("Installation", "shop").await;
+        land.annotate("Installation", "shop", OPERATION, force)
+            .await;
+        if together {
+            land.restart().await;
+        }
+        land.gone("Installation", "shop").await;
+        assert_eq!(land.recorder.take(), ORDER, "{case}");
+        assert!(land.names("Installation").await.is_empty(), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn i30_force_goes_on_past_what_cannot_be_removed() {
+    for clinging in NAMES {
+        let land = nested_shop_in(0).await;
+        land.recorder.cling(clinging);
+        land.delete("Installation", "shop").await;
+        land.annotate("Installation", "shop", OPERATION, "force-reconcile")
+            .await;
+        let nested = land.nested("shop", clinging).await;
+        land.until("Installation", "shop", |shop| {
+            let all = shop["status"]["waitingOn"].as_array();
+            let left = all.map_or(0, Vec::len);
+            shop["status"]["phase"] == "Failed" && left == 1
+        })
+        .await;
+        land.quiet().await;
+        let mut wanted = [nested.as_str(), "shop"];
+        wanted.sort_unstable();
+        assert_eq!(land.names("Installation").await, wanted);
+        let mut removed = land.recorder.take();
+        removed.retain(|line| line.starts_with("remove"));
+        let mut order = ORDER.to_vec();
+        order.retain(|line| !line.ends_with(clinging));
+        assert_eq!(removed, order, "{clinging} clings");
+        land.recorder.let_loose();
+        land.annotate("Installation", "shop", OPERATION, "reconcile")
+            .await;
+        land.gone("Installation", "shop").await;
+    }
 }
 
 #[tokio::test]

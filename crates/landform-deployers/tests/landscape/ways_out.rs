@@ -3,12 +3,15 @@
 use futures::StreamExt as _;
 use kube::api::{DeleteParams, Patch, PatchParams, PropagationPolicy};
 use kube::runtime::watcher;
+use landform_deployers::DeployItems;
+use landform_deployers::command::CommandDeployer;
 use serde_json::{Value, json};
 
 use crate::harness::{
     Landscape, OPERATION, contains, data_import, files, product, spec, template, text, wiring,
 };
 use crate::nested::sub;
+use crate::recorder::Recorder;
 
 const BARE: &str = "landscaper.gardener.cloud/delete-without-uninstall";
 
@@ -526,4 +529,37 @@ async fn i10b_a_root_shows_no_success_while_a_forced_nested_installation_is_at_w
     assert_eq!(land.recorder.take(), ["deploy db"], "it was done before");
     land.quiet().await;
     assert!(land.recorder.take().is_empty());
+}
+
+#[tokio::test]
+async fn i36_an_item_that_goes_without_being_removed_leaves_no_directory() {
+    for bare in [false, true] {
+        let data = tempfile::tempdir().unwrap();
+        let recorder = Recorder::default();
+        let commands = CommandDeployer::new(data.path());
+        let items = DeployItems::new().with(recorder.clone()).with(commands);
+        let land = Landscape::with(items, recorder).await;
+        let outside = data.path().join("deployed");
+        let script = format!(
+            "touch {0}; [ $OPERATION = RECONCILE ] || rm {0}",
+            outside.display()
+        );
+        let config = json!({"command": ["sh", "-ec", script], "importValues": {"a": 1}});
+        let items =
+            format!("deployItems: [{{name: own, type: landform.dev/command, config: {config}}}]");
+        let blueprint = json!({"deployExecutions": template("items", &items)});
+        land.install("root", blueprint, json!({})).await;
+        land.phase("root", "Succeeded").await;
+        let uid = text(&land.list("DeployItem").await[0]["metadata"]["uid"]).to_owned();
+        let directory = data.path().join("commands").join(uid);
+        assert!(directory.exists() && outside.exists());
+        if bare {
+            let key = "landscaper.gardener.cloud/delete-without-uninstall";
+            land.annotate("Installation", "root", key, "true").await;
+        }
+        land.delete("Installation", "root").await;
+        land.gone("Installation", "root").await;
+        assert!(!directory.exists(), "bare: {bare}");
+        assert_eq!(outside.exists(), bare, "what was deployed");
+    }
 }

@@ -68,10 +68,25 @@ impl std::fmt::Display for Hook {
 pub(super) struct Handle {
     pub(super) object: ObjectRef,
     pub(super) file: Option<String>,
+    /// The file of the blueprint that concerns it, if that is named by path.
+    pub(super) blueprint: Option<String>,
     /// Whether the files of its project are read no more: only the object itself counts.
     pub(super) leaves: bool,
     /// When what has failed below it runs again, by its `spec.automaticReconcile`.
     pub(super) again: Option<String>,
+}
+
+/// The file of the nearest blueprint that is named by path, from an object up to its topmost owner. One that is inline is in the
+/// file of the next.
+pub(super) fn blueprint_file<'a>(chain: impl IntoIterator<Item = &'a Value>) -> Option<String> {
+    let mut paths = chain.into_iter().filter_map(|object| {
+        let installation = object["kind"] == "Installation";
+        object["spec"]["blueprint"]["path"]
+            .as_str()
+            .filter(|_| installation)
+    });
+    let path = paths.next()?.trim_start_matches("./").trim_end_matches('/');
+    Some(format!("{path}/blueprint.yaml"))
 }
 
 impl Handle {
@@ -80,6 +95,7 @@ impl Handle {
         Self {
             object: object.clone(),
             file: None,
+            blueprint: None,
             leaves: false,
             again: None,
         }
@@ -162,6 +178,9 @@ fn about_rights(cause: &Cause, object: &Value) -> Advice {
     }
 }
 
+/// The reason of a command that has failed: what it needs may be anywhere.
+const COMMAND_FAILED: &str = "CommandFailed";
+
 /// What to do about something that is wrong with an object itself.
 pub(super) fn about(cause: &Cause, object: &Value, handle: &Handle, hook: Option<&Hook>) -> Advice {
     let mut advice = without_automatic(cause, object, handle, hook);
@@ -210,12 +229,27 @@ fn without_automatic(
             object,
             &format!("Landform tries again at {again}, or at once when you"),
         ),
-        Sort::Configuration if handle.object == ObjectRef::of(object) => person(format!(
-            "fix {place}, or what it imports; Landform goes on by itself when that changes"
-        )),
-        Sort::Configuration => person(format!(
-            "fix the blueprint or the imports of {place}; Landform goes on by itself when they change"
-        )),
+        Sort::Configuration if handle.object == ObjectRef::of(object) => {
+            let blueprint = handle.blueprint.as_ref();
+            let blueprint = blueprint.map(|file| format!(", the blueprint in the file {file}"));
+            let blueprint = blueprint.unwrap_or_default();
+            person(format!(
+                "fix {place}{blueprint}, or what it imports; Landform goes on by itself when that changes"
+            ))
+        }
+        Sort::Configuration => {
+            let blueprint = handle.blueprint.as_ref();
+            let blueprint = blueprint.map(|file| format!(" in the file {file}"));
+            let blueprint = blueprint.unwrap_or_default();
+            let otherwise = if cause.reason == COMMAND_FAILED {
+                format!("; if the cause is elsewhere, remove it and run: landform retry {named}")
+            } else {
+                String::new()
+            };
+            person(format!(
+                "fix the blueprint{blueprint} or the imports of {place}; Landform goes on by itself when they change{otherwise}"
+            ))
+        }
         Sort::Cycle => person(format!(
             "take one reference out of the circle, for instance in {place}; Landform goes on by itself then"
         )),
@@ -571,6 +605,82 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn i16b_advice_names_the_blueprints_file_and_how_a_command_runs_again() {
+        let path = || Some("bp/leafa/blueprint.yaml".to_owned());
+        let changes = "Landform goes on by itself when they change";
+        let table = [
+            (
+                "Refused",
+                None,
+                format!(
+                    "fix the blueprint or the imports of Installation/root in the file root.yaml; {changes}"
+                ),
+            ),
+            (
+                "Refused",
+                path(),
+                format!(
+                    "fix the blueprint in the file bp/leafa/blueprint.yaml or the imports of Installation/root in the file root.yaml; {changes}"
+                ),
+            ),
+            (
+                "CommandFailed",
+                None,
+                format!(
+                    "fix the blueprint or the imports of Installation/root in the file root.yaml; {changes}; if the cause is elsewhere, remove it and run: landform retry Installation/root"
+                ),
+            ),
+        ];
+        let of = |kind: &str, name: &str| {
+            json!({
+                "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": kind,
+                "metadata": {"name": name, "namespace": "default"},
+            })
+        };
+        let (item, root) = (of("DeployItem", "a"), of("Installation", "root"));
+        for (reason, blueprint, expected) in table {
+            let cause = Cause {
+                sort: Sort::Configuration,
+                rule: None,
+                reason: reason.to_owned(),
+                message: "it has failed".to_owned(),
+            };
+            let handle = Handle {
+                file: Some("root.yaml".to_owned()),
+                blueprint,
+                ..Handle::alone(&ObjectRef::of(&root))
+            };
+            assert_eq!(about(&cause, &item, &handle, None).act, expected);
+        }
+        let of_path = |path: Value| json!({"kind": "Installation", "spec": {"blueprint": path}});
+        for (chain, expected) in [
+            (
+                vec![
+                    item.clone(),
+                    of_path(json!({"path": "bp/leafa"})),
+                    of_path(json!({"path": "bp/root"})),
+                ],
+                path(),
+            ),
+            (
+                vec![
+                    item.clone(),
+                    of_path(json!({"inline": {}})),
+                    of_path(json!({"path": "bp/leafa/"})),
+                ],
+                path(),
+            ),
+            (
+                vec![item.clone(), of_path(json!({"path": "./bp/leafa"}))],
+                path(),
+            ),
+            (vec![item, of_path(json!({"inline": {}}))], None),
+        ] {
+            assert_eq!(blueprint_file(chain.iter()), expected);
+        }
+    }
+
+    #[test]
     fn c6_advice_about_rights_says_how_it_goes_on() {
         let message = format!("jane wrote it, {RIGHTS_MISSING} run processes.landform.dev");
         let again = || Some("12:00".to_owned());
@@ -615,6 +725,7 @@ mod tests {
             let handle = Handle {
                 object: ObjectRef::of(&object),
                 file: None,
+                blueprint: None,
                 leaves: false,
                 again: None,
             };

@@ -477,6 +477,8 @@ impl Walk<'_> {
             .last()
             .map_or_else(|| ObjectRef::of(object), |top| ObjectRef::of(top));
         let root = owners.last().map_or(object, |owner| owner);
+        let above = owners.iter().map(|owner| &**owner);
+        let blueprint = act::blueprint_file(std::iter::once(object).chain(above));
         let again = if judge::is_reconciled_again(root) {
             let engine = self.cache.reader.engine(&top).await;
             engine.and_then(|engine| text(&engine["nextRun"]))
@@ -486,6 +488,7 @@ impl Walk<'_> {
         Ok(Handle {
             object: top,
             file: nearest.filter(|_| !leaves),
+            blueprint: blueprint.filter(|_| !leaves),
             leaves,
             again,
         })

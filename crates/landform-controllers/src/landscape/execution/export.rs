@@ -153,7 +153,9 @@ pub(super) async fn collect(
                 "name": name, "labels": labels, "annotations": annotations,
                 "ownerReferences": owner("Execution", &world.metadata),
             });
-            objects.create("DataObject", metadata, data).await?;
+            objects
+                .create_noted(run, "DataObject", metadata, data)
+                .await?;
         }
     }
     if !is_secret && before.is_some() {

@@ -22,8 +22,6 @@ const AUTOMATIC: &str = "the next automatic reconcile";
 /// A dependency whose imports have changed is looked at again after this time.
 const OUTDATED_LOOK_MS: u64 = 2_000;
 
-/// The reason of the error of one whose nested objects can't go.
-pub(super) const DELETION_FAILED: &str = "DeletionFailed";
 /// The reason of the error of one that can't go because others import from it.
 const SIBLING_IMPORTS: &str = "SiblingImports";
 

@@ -11,13 +11,12 @@ use landform_api::landscaper::{InstallationPhase, LastError, Operation, keys};
 use landform_decide::installation::{Child, ChildKind, Dependency, Importer, Observed, Parent};
 use landform_engine::{Context, Failure};
 
-use super::act::DELETION_FAILED;
 use super::automatic;
 use super::imported;
 use super::imports::{self, Resolved};
 use super::moment;
 use crate::landscape::blueprints::{Blueprints, Sums};
-use crate::landscape::facts::{self, Facts, Given};
+use crate::landscape::facts::{self, DELETION_FAILED, Facts, Given};
 use crate::landscape::family::{self, Family};
 use crate::landscape::index::Index;
 use crate::landscape::objects::{Objects, is_owned_by, owning_installation};
@@ -67,7 +66,7 @@ impl World {
             name: &own,
             parent: parent.as_deref(),
             recorded: status,
-            denied: imports::denied(context).await?,
+            denied: imports::denied(context, index).await?,
             whole: imported::whole(context, &objects, &fresh).await?,
             fresh,
         };
@@ -414,6 +413,7 @@ impl Around<'_> {
             name: name.to_owned(),
             phase: facts.as_ref().and_then(Facts::phase_for_nested),
             failed_below: facts.as_ref().is_some_and(|facts| facts.failed_below),
+            forced: facts.as_ref().is_some_and(|facts| facts.forced),
             marked: facts.is_some_and(|facts| facts.marked),
         }
     }
@@ -443,18 +443,26 @@ impl Around<'_> {
                 *known = known.take().or(heir.as_ref().map(|heir| heir.name.clone()));
             }
         }
+        let parent = self.facts.parent.as_deref().map(|name| self.parent(name));
+        let all_go = parent.is_some_and(|parent| parent.marked && parent.forced);
         let names = names.into_iter();
         names
             .map(|(name, heir)| {
                 let facts = self.index.facts(self.namespace, &name);
                 let going = facts.as_ref().is_some_and(|facts| facts.marked);
+                let done = facts
+                    .as_ref()
+                    .is_some_and(|facts| facts.gone_as_far_as_possible);
                 let deployed = facts.is_some_and(|facts| facts.deployed);
-                let circle = going && self.index.depends(self.namespace, self.own, &name);
+                // One that goes with the same parent may not be marked yet.
+                let circle =
+                    (going || all_go) && self.index.depends(self.namespace, self.own, &name);
                 Importer {
                     name,
                     going,
                     never_deployed_and_going: going && !deployed,
                     going_in_circle: circle,
+                    gone_as_far_as_possible: done,
                     heir,
                 }
             })

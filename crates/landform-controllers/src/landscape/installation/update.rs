@@ -25,14 +25,14 @@ use landform_engine::{Context, Failure, write_time};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::act::{DELETION_FAILED, Stop};
+use super::act::Stop;
 use super::given::{Given, delete_given, write_given};
 use super::observe::World;
 use super::passed_on::{named_targets, passed_on};
 use super::{item_secrets, state, warnings};
 use crate::landscape::blueprints::Blueprints;
 use crate::landscape::content;
-use crate::landscape::facts::operation_of;
+use crate::landscape::facts::{DELETION_FAILED, operation_of};
 use crate::landscape::objects::{is_owned_by, labelled, owner, set_label};
 use crate::landscape::rename;
 use crate::landscape::report::{Trouble, set_condition};
