@@ -149,7 +149,8 @@ async fn remove(job: &Job<'_>, shared: Shared<'_>) -> Result<(), DeployError> {
     if !inventory.entries.iter().any(|entry| entry.policy.deletes()) {
         return Ok(());
     }
-    let connection = target::connect_to_remove(job).await.map_err(|error| {
+    let connection = target::connect_to_remove(job, inventory.target.as_deref()).await;
+    let connection = connection.map_err(|error| {
         let named = job.spec.target.as_ref();
         let named = named.map_or("(none)", |target| target.name.as_str());
         let message = format!(

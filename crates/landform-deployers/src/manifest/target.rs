@@ -63,8 +63,20 @@ pub(super) struct Connection {
 }
 
 /// Connects to the item's target, to take away what was deployed. In Landform itself that needs no right of the writer's,
-/// who may have lost it or gone, as far as the item has made the objects itself.
-pub(super) async fn connect_to_remove(job: &Job<'_>) -> Result<Connection, DeployError> {
+/// who may have lost it or gone, as far as the item has made the objects itself. What is in Landform itself is known by what
+/// was noted then: the configuration may be one of another type by now.
+pub(super) async fn connect_to_remove(
+    job: &Job<'_>,
+    noted: Option<&str>,
+) -> Result<Connection, DeployError> {
+    if noted == Some(THIS_SERVER) {
+        return Ok(Connection {
+            client: job.own_client(),
+            here: true,
+            target: THIS_SERVER.to_owned(),
+            namespace: job.name().0.to_owned(),
+        });
+    }
     let connection = connect(job).await?;
     Ok(match connection.here {
         true => Connection {

@@ -46,7 +46,7 @@ pub(super) fn paid(call: &mut CallExpr, library: Option<&str>) {
                     pay(target, "@searched", others.into_iter().take(1).collect());
                 }
                 "join" if !others.is_empty() => {
-                    pay(target, "@joined", others.into_iter().take(1).collect())
+                    pay(target, "@joined", others.into_iter().take(1).collect());
                 }
                 "format" => pay(target, "@formatted", Vec::new()),
                 "split" | "findAll" => pay(target, "@bytewise", Vec::new()),
