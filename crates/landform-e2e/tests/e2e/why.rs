@@ -271,7 +271,7 @@ Installation/behind PendingDependencies
 Root cause
   DeployItem/broken-item-#####: the command ended with exit status: 1: the disk is full
   CommandFailed, since TIME
-  → fix the blueprint or the imports of Installation/broken in the file broken.yaml; Landform goes on by itself when they change
+  → fix the blueprint or the imports of Installation/broken in the file broken.yaml; Landform goes on by itself when they change; if the cause is elsewhere, remove it and run: landform retry Installation/broken
 ");
     says(&project, "installation/b", "\
 Installation/b is Failed since TIME
