@@ -22,7 +22,6 @@ use landform_decide::{Rule, Standing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::belonging;
 use super::content;
 use super::objects::{labelled, owning_execution, owning_installation};
 
@@ -95,8 +94,7 @@ pub(super) struct BlueprintUsed {
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) parent: Option<String>,
-    /// The installation that owns it. After a rename of the parent this is the new name at once. Where others have removed the
-    /// owner reference, it is the one that the API server has noted.
+    /// The installation that owns it. After a rename of the parent this is the new name at once.
     pub(super) owner: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
@@ -147,20 +145,14 @@ pub(super) struct Facts {
     pub(super) blueprint: Option<BlueprintUsed>,
     /// Whether its blueprint's files are known to be others than at the last update, its own or nested ones.
     pub(super) outdated: bool,
-    /// Whether it says whose it is, if it was made as a part of another one.
-    pub(super) says_whose_it_is: bool,
     created: Option<Time>,
 }
 
 impl Facts {
     pub(super) fn of(object: &DynamicObject) -> Self {
-        Self::nested_in(parent_of(object), object)
-    }
-
-    /// The same of one whose parent is known, whatever its label says.
-    pub(super) fn nested_in(parent: Option<String>, object: &DynamicObject) -> Self {
         let installation = read(object);
         let (spec, status) = (&installation.spec, &installation.status);
+        let parent = parent_of(object);
         let scope = parent.as_deref().map(names::installation_context);
         let name = |key: &str| names::data_name(scope.as_deref(), key);
         let given = |kind, key: &str| Given {
@@ -247,7 +239,6 @@ impl Facts {
             maps,
             taken: taken.collect(),
             owner: owning_installation(&object.metadata).map(str::to_owned),
-            says_whose_it_is: belonging::says_whose_it_is(object),
             parent,
         }
     }
@@ -589,7 +580,6 @@ pub(super) fn content(object: &DynamicObject) -> u64 {
     ] {
         annotations.get(key).hash(&mut hasher);
     }
-    belonging::says_whose_it_is(object).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -60,18 +60,6 @@ impl Objects {
         objects.create_object(kind, &object).await
     }
 
-    /// Creates an object that is noted as made for the one of a run. `None` when another one has its name.
-    pub(super) async fn create_noted(
-        &self,
-        context: &Context,
-        kind: &str,
-        metadata: Value,
-        content: Value,
-    ) -> Result<Option<DynamicObject>, Failure> {
-        let objects = Self::new(context.making_parts(), &self.namespace);
-        objects.create(kind, metadata, content).await
-    }
-
     /// Creates an object. `None` when another one has its name.
     pub(super) async fn create(
         &self,

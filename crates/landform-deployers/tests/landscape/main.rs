@@ -18,7 +18,6 @@ mod interrupt;
 mod manifests;
 mod names;
 mod nested;
-mod owners_lost;
 mod recorder;
 mod refusals;
 mod refused;

@@ -153,9 +153,7 @@ pub(super) async fn collect(
                 "name": name, "labels": labels, "annotations": annotations,
                 "ownerReferences": owner("Execution", &world.metadata),
             });
-            objects
-                .create_noted(run, "DataObject", metadata, data)
-                .await?;
+            objects.create("DataObject", metadata, data).await?;
         }
     }
     if !is_secret && before.is_some() {
