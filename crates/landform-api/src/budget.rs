@@ -95,7 +95,11 @@ impl Budget {
         }
     }
 
-    fn holds(&self, size: &Size) -> Result<(), Exceeded> {
+    /// Whether something of this size is within the budget.
+    ///
+    /// # Errors
+    /// What it has too much of.
+    pub fn holds(&self, size: &Size) -> Result<(), Exceeded> {
         if size.depth > self.depth {
             return Err(Exceeded::Depth(self.depth));
         }
@@ -130,6 +134,45 @@ impl Size {
             bytes: usize::MAX,
         };
         unlimited.check(value).unwrap_or_default()
+    }
+
+    /// The size of what a JSON text says, at most, without building it. A text that is no JSON is measured like one.
+    #[must_use]
+    pub fn of_text(text: &[u8]) -> Self {
+        let mut size = Self {
+            depth: 0,
+            cells: 1,
+            bytes: text.len(),
+        };
+        let mut depth = 0_usize;
+        let mut bytes = text.iter();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'{' | b'[' => {
+                    size.cells += if *byte == b'{' { MAP_CELLS } else { LIST_CELLS };
+                    depth += 1;
+                    size.depth = size.depth.max(depth);
+                }
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                b',' => size.cells += 1,
+                b'"' => skip_string(&mut bytes),
+                _ => {}
+            }
+        }
+        size
+    }
+}
+
+/// Goes to the end of a string that was begun.
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
     }
 }
 
@@ -291,7 +334,36 @@ mod tests {
         (depth + 1, cells + own_cells(value))
     }
 
+    #[test]
+    fn a_text_is_measured_whether_or_not_it_is_json() {
+        for (text, depth, cells) in [
+            ("1", 0, 1),
+            ("[]", 1, 5),
+            (r#"{"a": {}, "b": [1, [2]]}"#, 3, 27),
+            (r#"["a\"{[,", 2]"#, 1, 6),
+            ("[[[", 3, 13),
+            ("]]]}[", 1, 5),
+            (r#"["{{{{"#, 1, 5),
+            ("", 0, 1),
+        ] {
+            let size = Size::of_text(text.as_bytes());
+            assert_eq!(
+                (size.depth, size.cells, size.bytes),
+                (depth, cells, text.len()),
+                "{text}"
+            );
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_text_has_the_size_of_its_value(value in any_value()) {
+            let (text, value) = (Size::of_text(value.to_string().as_bytes()), Size::of(&value));
+            prop_assert_eq!(text.depth, value.depth);
+            // Scalars of a text are counted by the commas: an empty map or list counts one more.
+            prop_assert!(text.cells >= value.cells && text.cells <= value.cells * 5 / 4 + 1, "{:?} {:?}", text, value);
+        }
+
         #[test]
         fn measuring_agrees_with_recursion(value in any_value()) {
             let size = Size::of(&value);

@@ -152,6 +152,50 @@ struct Conversion {
     strategy: String,
 }
 
+/// Reads a definition that is stored. What was accepted once may be refused now, by a limit that came later; its objects
+/// can be read, written and deleted all the same: their values aren't checked until the definition is corrected.
+pub fn stored_definition(
+    object: &Object,
+    revision: Revision,
+) -> Result<Definition, Vec<FieldError>> {
+    from_definition(object, revision).or_else(|errors| {
+        let definition = from_definition(&unchecked(object), revision)?;
+        let problems: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        tracing::warn!(
+            name = definition.name,
+            ?problems,
+            "a stored definition is refused by now: its objects are served, but not checked until it is corrected"
+        );
+        Ok(definition)
+    })
+}
+
+/// The definition without what it says of the values of its objects.
+fn unchecked(object: &Object) -> Object {
+    let mut object = object.clone();
+    let versions = object
+        .get_mut("spec")
+        .and_then(|spec| spec.get_mut("versions"))
+        .and_then(Value::as_array_mut);
+    for version in versions
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        version.insert("schema".to_owned(), json!({"openAPIV3Schema": any}));
+        version.remove("additionalPrinterColumns");
+        version.remove("selectableFields");
+        if let Some(subresources) = version
+            .get_mut("subresources")
+            .and_then(Value::as_object_mut)
+        {
+            subresources.remove("scale");
+        }
+    }
+    object
+}
+
 /// Reads a definition; the errors say what a person has to change in it.
 pub fn from_definition(object: &Object, revision: Revision) -> Result<Definition, Vec<FieldError>> {
     let name = meta::name(object).to_owned();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-pub use custom::{Definition, DefinitionNames, from_definition};
+pub use custom::{Definition, DefinitionNames, from_definition, stored_definition};
 pub use resource::{Origin, Presentation, Resource, Scale};
 
 /// The kinds of the server.

@@ -14,7 +14,7 @@ use crate::identity::Identity;
 use crate::kinds::{definition, event};
 use crate::object::rules::Claim;
 use crate::object::{Object, encode, meta, oversized, rules};
-use crate::registry::{Origin, Presentation, Resource, from_definition};
+use crate::registry::{Origin, Presentation, Resource, stored_definition};
 use crate::request::decode::{self, BODY_BYTES, BodyForm};
 use crate::request::query::FieldValidation;
 use crate::room::Spender;
@@ -352,7 +352,7 @@ impl ApiServer {
     }
 
     fn put_definition(&self, object: &Object, revision: Revision) {
-        match from_definition(object, revision) {
+        match stored_definition(object, revision) {
             Ok(definition) => self.shared.registry.put(definition),
             Err(errors) => {
                 let problems: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -381,7 +381,7 @@ impl ApiServer {
             .await?;
         let mut found = Vec::new();
         for record in &page.records {
-            match from_definition(&decoded(record)?, record.modified) {
+            match stored_definition(&decoded(record)?, record.modified) {
                 Ok(definition) => found.push(definition),
                 Err(errors) => {
                     let problems: Vec<_> = errors.iter().map(ToString::to_string).collect();

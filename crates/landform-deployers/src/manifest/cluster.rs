@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::Shared;
+use super::answers::Limits;
 use super::object::ObjectName;
 use super::report;
 use super::settled::Settled;
@@ -56,6 +57,7 @@ pub(super) struct Cluster<'a> {
     pub(super) target: String,
     pub(super) namespace: String,
     client: Client,
+    pub(super) limits: Option<Limits>,
     /// Whether it is Landform's own.
     pub(super) here: bool,
     pub(super) settled: &'a Settled,
@@ -74,6 +76,7 @@ impl<'a> Cluster<'a> {
             target: connection.target,
             namespace: connection.namespace,
             client: connection.client,
+            limits: connection.limits,
             here: connection.here,
             places: Mutex::default(),
         }

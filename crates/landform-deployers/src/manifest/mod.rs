@@ -2,7 +2,7 @@
 //!
 //! In reading order: `configuration.rs` with `parse.rs`, `fields.rs` and `schedule.rs` is what an item says; `object.rs`,
 //! `inventory.rs`, `ownership.rs`, `change.rs` and `settled.rs` are the pure decisions; `target.rs`, `cluster.rs`,
-//! `report.rs` and `wait.rs` speak with the target; `plan.rs`, `apply.rs`, `removal.rs` with `circle.rs`, `readiness.rs` and
+//! `answers.rs`, `report.rs` and `wait.rs` speak with the target; `plan.rs`, `apply.rs`, `removal.rs` with `circle.rs`, `readiness.rs` and
 //! `exports.rs` do the work. `docs/deployers/manifest.md` is for those who write items.
 //!
 //! # Guarantees
@@ -11,6 +11,7 @@
 //! - An object that is made is in the inventory before, and found again after a crash.
 //! - Errors hold names, fields and what the API says, never a value of a manifest or a credential.
 
+mod answers;
 mod apply;
 mod change;
 mod circle;

@@ -5,12 +5,14 @@
 
 use http::{HeaderName, HeaderValue};
 use k8s_openapi::api::core::v1::Secret;
+use kube::client::ClientBuilder;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client};
 use landform_engine::Right;
 use landform_yaml::Budget;
 use serde_json::{Map, Value};
 
+use super::answers::Limits;
 use super::report;
 use crate::{DeployError, Job, ResolvedTarget};
 
@@ -60,6 +62,8 @@ pub(super) struct Connection {
     pub(super) target: String,
     /// Where objects without a namespace go.
     pub(super) namespace: String,
+    /// Those of its answers; none for Landform's own.
+    pub(super) limits: Option<Limits>,
 }
 
 /// Connects to the item's target, to take away what was deployed. In Landform itself that needs no right of the writer's,
@@ -75,6 +79,7 @@ pub(super) async fn connect_to_remove(
             here: true,
             target: THIS_SERVER.to_owned(),
             namespace: job.name().0.to_owned(),
+            limits: None,
         });
     }
     let connection = connect(job).await?;
@@ -97,6 +102,7 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
             here: true,
             target: THIS_SERVER.to_owned(),
             namespace: namespace.to_owned(),
+            limits: None,
         });
     }
     let Some(target) = job.target else {
@@ -113,16 +119,18 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
             here: true,
             target: target.name.clone(),
             namespace: namespace.to_owned(),
+            limits: None,
         }),
         KUBERNETES_CLUSTER => {
             let kubeconfig = kubeconfig(job, target).await?;
             let whose = format!("target {}", target.name);
-            let (client, namespace) = client(&whose, &kubeconfig).await?;
+            let (client, namespace, limits) = client(&whose, &kubeconfig).await?;
             Ok(Connection {
                 client,
                 here: false,
                 target: target.name.clone(),
                 namespace,
+                limits: Some(limits),
             })
         }
         _ => {
@@ -203,11 +211,11 @@ pub(crate) fn parse(whose: &str, text: &str) -> Result<Value, DeployError> {
         .map_err(|_| unusable(whose, "its kubeconfig is neither YAML nor JSON"))
 }
 
-/// A client, and the namespace that the kubeconfig's context names.
+/// A client, the namespace that the kubeconfig's context names, and the limits of its answers.
 pub(crate) async fn client(
     whose: &str,
     kubeconfig: &Value,
-) -> Result<(Client, String), DeployError> {
+) -> Result<(Client, String, Limits), DeployError> {
     check(whose, kubeconfig)?;
     let broken = "its kubeconfig can't be used: check current-context, the cluster's server and \
         certificate-authority-data, and the user's credentials";
@@ -220,8 +228,9 @@ pub(crate) async fn client(
     config.default_retry = false;
     config.proxy_url = None;
     let namespace = config.default_namespace.clone();
-    let client = Client::try_from(config).map_err(|_| unusable(whose, broken))?;
-    Ok((client, namespace))
+    let client = ClientBuilder::try_from(config).map_err(|_| unusable(whose, broken))?;
+    let limits = Limits::default();
+    Ok((client.with_layer(&limits).build(), namespace, limits))
 }
 
 /// Looks at the cluster and the user of the current context.
@@ -310,7 +319,7 @@ mod tests {
     async fn a_plain_kubeconfig_gives_a_client() {
         let server = json!({"server": "http://127.0.0.1:1"});
         let config = kubeconfig(server, json!({"token": "canary"}));
-        let (client, namespace) = client("t", &config).await.unwrap();
+        let (client, namespace, _) = client("t", &config).await.unwrap();
         assert_eq!((client.default_namespace(), namespace.as_str()), ("n", "n"));
     }
 

@@ -11,14 +11,18 @@ use kube::api::Api;
 use kube::core::DynamicObject;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Config, Event, watcher};
+use landform_api::budget::Size;
 
+use super::answers::cells;
 use super::cluster::{Cluster, Place};
 use super::object::ObjectName;
 use super::report;
 use crate::DeployError;
 
-/// So often in a row a watch may fail before the target counts as unreachable.
+/// A watch may fail this often in a row before the target counts as unreachable.
 const WATCH_FAILURES: usize = 3;
+/// At most this many objects are listed in one answer.
+const OBJECTS_IN_AN_ANSWER: u32 = 100;
 
 /// How waiting ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,9 +71,10 @@ pub(super) async fn until<T>(
 ) -> Result<Waited<T>, DeployError> {
     let mut missing = "it was not seen yet".to_owned();
     let watching = async {
+        let config = config.page_size(OBJECTS_IN_AN_ANSWER);
         let mut events = pin!(watcher(api, config).default_backoff());
-        let mut objects = BTreeMap::new();
-        let mut listed = BTreeMap::new();
+        let mut objects = Objects::default();
+        let mut listed = Objects::default();
         let mut is_known = false;
         let mut failures = 0;
         while let Some(event) = events.next().await {
@@ -80,27 +85,26 @@ pub(super) async fn until<T>(
                 Ok(_) => 0,
             };
             match event {
-                Ok(Event::Init) => listed.clear(),
-                Ok(Event::InitApply(object)) => {
-                    listed.insert(key(&object), object);
-                }
+                Ok(Event::Init) => listed = Objects::default(),
+                Ok(Event::InitApply(object)) => listed.put(object),
                 Ok(Event::InitDone) => {
                     objects = mem::take(&mut listed);
                     is_known = true;
                 }
-                Ok(Event::Apply(object)) => {
-                    objects.insert(key(&object), object);
-                }
-                Ok(Event::Delete(object)) => {
-                    objects.remove(&key(&object));
-                }
+                Ok(Event::Apply(object)) => objects.put(object),
+                Ok(Event::Delete(object)) => objects.remove(&object),
                 Err(error) if failures >= WATCH_FAILURES => {
                     return Watched::Failed(told(secret, &error));
                 }
                 Err(_) => {}
             }
+            let limits = cluster.limits.as_ref();
+            let kept = limits.map_or(Ok(()), |limits| limits.keep(objects.cells + listed.cells));
+            if let Err(too_large) = kept {
+                return Watched::Failed(too_large.to_string());
+            }
             if is_known {
-                let all: Vec<_> = objects.values().collect();
+                let all: Vec<_> = objects.all.values().map(|(object, _)| object).collect();
                 match check(&all) {
                     Ok(done) => return Watched::Done(done),
                     Err(text) => missing = text,
@@ -118,6 +122,31 @@ pub(super) async fn until<T>(
         }
         Ok(Err(cancelled)) => Err(cancelled),
         Err(_) => Ok(Waited::TimedOut(missing)),
+    }
+}
+
+/// What a watch has shown, and how large it is.
+#[derive(Default)]
+struct Objects {
+    all: BTreeMap<(Option<String>, String), (DynamicObject, usize)>,
+    cells: usize,
+}
+
+impl Objects {
+    fn put(&mut self, mut object: DynamicObject) {
+        // Checks don't look at who wrote what, and it can be as large as the rest.
+        object.metadata.managed_fields = None;
+        let text = serde_json::to_vec(&object).unwrap_or_default();
+        let cells = cells(&Size::of_text(&text));
+        self.remove(&object);
+        self.cells += cells;
+        self.all.insert(key(&object), (object, cells));
+    }
+
+    fn remove(&mut self, object: &DynamicObject) {
+        if let Some((_, cells)) = self.all.remove(&key(object)) {
+            self.cells -= cells;
+        }
     }
 }
 

@@ -46,7 +46,7 @@ const RETRY: Duration = Duration::from_secs(60);
 const SOURCE_PATIENCE: Duration = Duration::from_secs(30);
 /// At most this many Secrets of a source are looked at, and at most this many in one answer.
 const SECRETS_MAX: usize = 10_000;
-const SECRETS_IN_AN_ANSWER: u32 = 500;
+const SECRETS_IN_AN_ANSWER: u32 = 10;
 /// The status lists at most this many errors.
 const ERRORS_LISTED_MAX: usize = 20;
 
@@ -118,7 +118,7 @@ impl TargetSyncs {
         };
         let whose = format!("the Secret {name}");
         let source = match target::client(&whose, &kubeconfig).await {
-            Ok((source, _)) => source,
+            Ok((source, ..)) => source,
             Err(error) => return Ok(vec![error.message]),
         };
         if token::is_due(context, sync) {

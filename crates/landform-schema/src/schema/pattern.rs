@@ -57,7 +57,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
 }
 
 /// Spells a pattern of Go's for the `regex` crate.
-fn translate(pattern: &str) -> String {
+pub(crate) fn translate(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern.chars().peekable();
     let mut in_class = false;

@@ -3,6 +3,8 @@
 //! An update is ratcheted: a part of the object that hasn't changed is not held against the writer,
 //! so that a schema may become stricter without locking existing objects.
 
+use std::cell::Cell;
+
 use landform_api::budget::PROBLEMS_LISTED_MAX;
 use landform_api::{FieldError, FieldReason};
 use serde_json::{Map, Number, Value};
@@ -13,6 +15,15 @@ use super::node::{Additional, Arena, Bound, Checks, ListType, Node, NodeId, Type
 use super::place::Place;
 use super::unique;
 
+/// Checking one value takes at most as many steps: junctors and enums make work of the schema's size for each entry.
+const STEPS_MAX: usize = 20_000_000;
+/// A step looks at as many values of an enum, and at as many required names.
+const NAMES_OF_A_STEP: usize = 8;
+/// A step looks at as many bytes of a text.
+const BYTES_OF_A_STEP: usize = 64;
+/// At most this many values of an enum are listed.
+const SUPPORTED_LISTED_MAX: usize = 100;
+
 /// Validates a value, as far as the schema says so without CEL.
 pub(crate) fn validate(
     arena: &Arena,
@@ -21,16 +32,28 @@ pub(crate) fn validate(
     old: Option<&Value>,
     path: &str,
 ) -> Vec<FieldError> {
+    let steps = Cell::new(STEPS_MAX);
     let mut walk = Walk {
         arena,
+        steps: &steps,
         errors: Vec::new(),
     };
-    walk.value(root, value, old, &Place::root(path));
+    let place = Place::root(path);
+    walk.value(root, value, old, &place);
+    if steps.get() == 0 && !walk.is_full() {
+        let detail = format!(
+            "checking it takes more than {STEPS_MAX} steps: give it fewer entries, or the schema fewer alternatives"
+        );
+        let error = FieldError::new(&place.path(), FieldReason::Forbidden, &detail);
+        walk.errors.push(error);
+    }
     walk.errors
 }
 
 pub(crate) struct Walk<'a> {
     arena: &'a Arena,
+    /// What is left for it and all that it begins.
+    steps: &'a Cell<usize>,
     pub(crate) errors: Vec<FieldError>,
 }
 
@@ -40,11 +63,18 @@ impl Walk<'_> {
         self.errors.len() >= PROBLEMS_LISTED_MAX
     }
 
+    /// Takes steps, if they are left.
+    fn may_take(&self, steps: usize) -> bool {
+        let left = self.steps.get().saturating_sub(steps);
+        self.steps.set(left);
+        left > 0
+    }
+
     fn value(&mut self, id: NodeId, value: &Value, old: Option<&Value>, place: &Place<'_>) {
-        if self.is_full() || old == Some(value) {
+        let node = self.arena.get(id);
+        if self.is_full() || !self.may_take(steps(node, value)) || old == Some(value) {
             return;
         }
-        let node = self.arena.get(id);
         if value.is_null() && (node.nullable || node.ty == Type::Any) {
             return;
         }
@@ -143,7 +173,12 @@ impl Walk<'_> {
     fn checks(&mut self, checks: &Checks, value: &Value, place: &Place<'_>) {
         if !checks.enumeration.is_empty() && !checks.enumeration.iter().any(|one| same(one, value))
         {
-            let supported: Vec<String> = checks.enumeration.iter().map(Value::to_string).collect();
+            let listed = checks.enumeration.iter().take(SUPPORTED_LISTED_MAX);
+            let mut supported: Vec<String> = listed.map(Value::to_string).collect();
+            let others = checks.enumeration.len() - supported.len();
+            if others > 0 {
+                supported.push(format!("and {others} others"));
+            }
             let detail = format!("supported values: {}", supported.join(", "));
             self.refuse(place, FieldReason::NotSupported, Some(value), &detail);
         }
@@ -295,7 +330,14 @@ impl Walk<'_> {
 
     /// Whether a branch of a junctor holds; its own errors are not reported.
     fn accepts(&self, id: NodeId, value: &Value) -> bool {
-        validate(self.arena, id, value, None, "").is_empty()
+        let mut branch = Walk {
+            arena: self.arena,
+            steps: self.steps,
+            errors: Vec::new(),
+        };
+        branch.value(id, value, None, &Place::root(""));
+        // Without steps it is not known, and the whole value is refused for that.
+        branch.errors.is_empty()
     }
 
     /// Refuses a value in the words that begin with its path.
@@ -329,6 +371,17 @@ impl Walk<'_> {
             None => FieldError::new(&path, reason, detail),
         });
     }
+}
+
+/// What looking at a value costs, without what is in it.
+fn steps(node: &Node, value: &Value) -> usize {
+    let named = node.required.len()
+        + node
+            .checks
+            .as_ref()
+            .map_or(0, |checks| checks.enumeration.len());
+    let text = value.as_str().map_or(0, str::len);
+    1 + named / NAMES_OF_A_STEP + text / BYTES_OF_A_STEP
 }
 
 /// A whole number; `1.0` counts, since JSON doesn't tell it from `1`.

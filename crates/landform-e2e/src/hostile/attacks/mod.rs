@@ -5,6 +5,7 @@ mod connections;
 mod maps;
 mod room;
 mod streams;
+mod targets;
 mod values;
 
 use std::collections::BTreeMap;
@@ -121,6 +122,7 @@ pub(super) fn table() -> Vec<Attack> {
         streams::table(),
         room::table(),
         callers::table(),
+        targets::table(),
     ];
     parts.into_iter().flatten().collect()
 }

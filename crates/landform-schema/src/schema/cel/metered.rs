@@ -17,7 +17,7 @@ use kube_cel::cel::common::ast::{
 };
 use kube_cel::cel::extractors::{Arguments, This};
 use kube_cel::cel::{Context, ExecutionError, Value};
-use regex::Regex;
+use landform_pattern::{Pattern, Price, Refused};
 
 use super::functions::is_function;
 use super::prices;
@@ -30,10 +30,10 @@ const OBJECT_BUDGET: u64 = 10_000_000;
 /// What one charge costs beside the size of the value: measured, so that the budget of a rule is
 /// about a tenth of a second.
 const CHARGE_COST: u64 = 3;
-/// What compiling a regular expression costs, in the units of the budget.
-const REGEX_COST: u64 = 200;
-/// Compiled regular expressions that a thread keeps.
-const MOST_REGEXES: usize = 256;
+/// This many steps of a search take the time of one unit.
+const STEPS_OF_A_UNIT: usize = 4;
+/// The memory of the compiled patterns that a thread keeps.
+const PATTERNS_KEPT: usize = 4 * 1024 * 1024;
 
 const CHARGE: &str = "@charge";
 
@@ -52,7 +52,7 @@ pub(super) const TYPE_NAMES: [&str; 9] = [
 
 thread_local! {
     static BUDGET: Cell<u64> = const { Cell::new(0) };
-    static REGEXES: RefCell<HashMap<String, Regex>> = RefCell::new(HashMap::new());
+    static PATTERNS: RefCell<Patterns> = RefCell::default();
 }
 
 static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
@@ -165,23 +165,55 @@ pub(super) fn size(value: &Value) -> u64 {
     }
 }
 
-/// Works with a regular expression, which is compiled once per thread.
-fn with_regex(pattern: &str, work: impl FnOnce(&Regex) -> Value) -> Result<Value, ExecutionError> {
-    REGEXES.with_borrow_mut(|cache| {
-        if let Some(regex) = cache.get(pattern) {
-            return Ok(work(regex));
+/// Patterns that were compiled, so that a rule over a list compiles them once.
+#[derive(Default)]
+struct Patterns {
+    compiled: HashMap<String, Pattern>,
+    bytes: usize,
+}
+
+impl Patterns {
+    fn get(&mut self, text: &str) -> Result<&Pattern, ExecutionError> {
+        if !self.compiled.contains_key(text) {
+            let (pattern, bytes) = compiled(text)?;
+            if self.bytes + bytes > PATTERNS_KEPT {
+                *self = Self::default();
+            }
+            self.bytes += bytes;
+            self.compiled.insert(text.to_owned(), pattern);
         }
-        spend(REGEX_COST)?;
-        let regex = pattern::compile(pattern).map_err(|problem| {
-            ExecutionError::function_error("regex", format!("{pattern:?}: {problem}"))
-        })?;
-        let result = work(&regex);
-        if cache.len() >= MOST_REGEXES {
-            cache.clear();
-        }
-        cache.insert(pattern.to_owned(), regex);
-        Ok(result)
-    })
+        Ok(&self.compiled[text])
+    }
+}
+
+/// Compiles a pattern that is paid for, and says what memory it takes.
+fn compiled(text: &str) -> Result<(Pattern, usize), ExecutionError> {
+    let refused = |refused: Refused| {
+        // The compiler says better what is wrong.
+        let problem = match (refused, pattern::compile(text)) {
+            (Refused::Malformed, Err(problem)) => problem,
+            _ => refused.to_string(),
+        };
+        ExecutionError::function_error("regex", format!("{text:?}: {problem}"))
+    };
+    let translated = pattern::translate(text);
+    let price = Price::of(&translated).map_err(refused)?;
+    spend(price.steps_to_compile() as u64)?;
+    let pattern = Pattern::compile(&translated, price).map_err(refused)?;
+    Ok((pattern, price.bytes()))
+}
+
+/// Works with a pattern.
+fn with_pattern(
+    text: &str,
+    work: impl FnOnce(&Pattern) -> Result<Value, ExecutionError>,
+) -> Result<Value, ExecutionError> {
+    PATTERNS.with_borrow_mut(|patterns| work(patterns.get(text)?))
+}
+
+/// What a search costs.
+fn search(steps: usize) -> Result<(), ExecutionError> {
+    spend(steps.div_ceil(STEPS_OF_A_UNIT) as u64)
 }
 
 /// `text.matches(pattern)`
@@ -190,7 +222,9 @@ fn with_regex(pattern: &str, work: impl FnOnce(&Regex) -> Value) -> Result<Value
     reason = "the interpreter passes arguments so"
 )]
 fn matches(This(text): This<Arc<String>>, pattern: Arc<String>) -> Result<Value, ExecutionError> {
-    with_regex(&pattern, |regex| Value::Bool(regex.is_match(&text)))
+    with_pattern(&pattern, |pattern| {
+        pattern.is_match(&text, search).map(Value::Bool)
+    })
 }
 
 /// `text.find(pattern)`: the first match, or nothing.
@@ -199,9 +233,10 @@ fn matches(This(text): This<Arc<String>>, pattern: Arc<String>) -> Result<Value,
     reason = "the interpreter passes arguments so"
 )]
 fn find(This(text): This<Arc<String>>, pattern: Arc<String>) -> Result<Value, ExecutionError> {
-    with_regex(&pattern, |regex| {
-        let found = regex.find(&text).map_or("", |found| found.as_str());
-        Value::String(Arc::new(found.to_owned()))
+    with_pattern(&pattern, |pattern| {
+        let found = pattern.find(&text, search)?;
+        let found = found.map_or("", |found| found.as_str());
+        Ok(Value::String(Arc::new(found.to_owned())))
     })
 }
 
@@ -218,10 +253,11 @@ fn find_all(
         Some(Value::Int(limit)) => usize::try_from(*limit).unwrap_or(usize::MAX),
         Some(_) => return Err(ExecutionError::NoSuchOverload),
     };
-    with_regex(pattern, |regex| {
-        let found = regex.find_iter(&text).take(limit);
+    with_pattern(pattern, |pattern| {
+        let found = pattern.find_all(&text, limit, search)?;
+        let found = found.into_iter();
         let found = found.map(|found| Value::String(Arc::new(found.as_str().to_owned())));
-        Value::List(Arc::new(found.collect()))
+        Ok(Value::List(Arc::new(found.collect())))
     })
 }
 

@@ -10,7 +10,7 @@ use kube_cel::cel::{Context, ExecutionError, Value};
 
 use super::metered::{size, spend};
 
-/// So many pairs of bytes are compared in the time of one unit.
+/// This many pairs of bytes are compared in the time of one unit.
 const PAIRS_OF_A_UNIT: u64 = 1_000;
 /// A precision of more digits than this is no number of digits that is meant.
 const DIGITS_MAX: usize = 3;

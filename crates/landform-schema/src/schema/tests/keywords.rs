@@ -283,3 +283,59 @@ fn each_keyword_accepts_and_refuses() {
         }
     }
 }
+
+/// What makes work of the schema's size for each entry of the value ends when the steps are used up.
+#[test]
+fn checks_that_multiply_are_ended() {
+    let numbers: Vec<Value> = (0..30_000).map(Value::from).collect();
+    let names: Vec<String> = (0..30_000).map(|number| format!("n{number}")).collect();
+    let alternatives: Vec<Value> = (0..3_000)
+        .map(|number| json!({"maximum": number}))
+        .collect();
+    let patterns: Vec<Value> = (0..100)
+        .map(|number| json!({"pattern": format!("^{number}$")}))
+        .collect();
+    let mut required = vec![json!({"required": names}); 50];
+    required.push(json!({}));
+    for (what, items, entry, count) in [
+        (
+            "anyOf",
+            json!({"type": "integer", "anyOf": alternatives}),
+            json!(2_999),
+            30_000,
+        ),
+        (
+            "oneOf",
+            json!({"type": "integer", "oneOf": alternatives}),
+            json!(2_999),
+            30_000,
+        ),
+        (
+            "enum",
+            json!({"type": "integer", "enum": numbers}),
+            json!(29_999),
+            100_000,
+        ),
+        (
+            "required",
+            json!({"type": "object", "anyOf": required}),
+            json!({}),
+            1_000,
+        ),
+        (
+            "text",
+            json!({"type": "string", "anyOf": patterns}),
+            json!("a".repeat(200_000)),
+            100,
+        ),
+    ] {
+        let schema = schema(&json!({"x": {"type": "array", "items": items}}));
+        let found = messages(&schema, &json!({"spec": {"x": vec![entry; count]}}));
+        let last = found.last().map(String::as_str).unwrap_or_default();
+        assert!(
+            last.contains("takes more than 20000000 steps"),
+            "{what}: {last}"
+        );
+        assert!(found.iter().all(|message| message.len() < 2_000), "{what}");
+    }
+}

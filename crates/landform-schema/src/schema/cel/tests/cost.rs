@@ -72,7 +72,8 @@ fn what_a_call_makes_is_paid_for_before_it_is_made() {
     let schema = |rule: &str| {
         let properties = json!({
             "s": {"type": "string"},
-            "l": {"type": "array", "items": {"type": "string", "maxLength": 10}},
+            "l": {"type": "array", "maxItems": 20_000, "items": {"type": "string", "maxLength": 10}},
+            "p": {"type": "string", "maxLength": 20},
         });
         let schema = json!({"type": "object", "properties": properties,
             "x-kubernetes-validations": [{"rule": rule}]});
@@ -92,8 +93,14 @@ fn what_a_call_makes_is_paid_for_before_it_is_made() {
         "sets.contains(self.l, self.l)",
         "sets.equivalent(self.l, self.l)",
         "self.l.distinct().size() > 0",
+        "self.l.all(x, !x.matches(self.p + x))",
+        "!self.s.matches(self.p + 'b')",
+        "self.s.find(self.p + 'b') == ''",
+        "self.s.findAll(self.p + 'b').size() == 0",
     ] {
-        let errors = schema(rule).validate(&json!({"spec": {"s": long, "l": list}}), None);
+        let pattern = "(a|aa|aaa){1,900}";
+        let object = json!({"spec": {"s": long, "l": list, "p": pattern}});
+        let errors = schema(rule).validate(&object, None);
         let text = errors.first().map(ToString::to_string).unwrap_or_default();
         assert!(
             text.contains("call cost exceeds limit"),
@@ -101,7 +108,7 @@ fn what_a_call_makes_is_paid_for_before_it_is_made() {
         );
         // Small ones cost little, and give what they should.
         let errors = schema(rule).validate(
-            &json!({"spec": {"s": "aba".repeat(20), "l": ["x", "y"]}}),
+            &json!({"spec": {"s": "aba".repeat(20), "l": ["x", "y"], "p": "[ab]*"}}),
             None,
         );
         let text = errors.first().map(ToString::to_string).unwrap_or_default();
