@@ -90,8 +90,8 @@ impl ApiServer {
             return Ok(false);
         };
         let Target::Objects(path) = target else {
-            // Documents about all kinds together; those of single groups are small.
-            return Ok(*target == Target::OpenApiV2);
+            // Definitions can make these documents large.
+            return Ok(matches!(target, Target::OpenApiV2 | Target::OpenApiV3(_)));
         };
         let is_read = matches!(call.method, Method::GET | Method::HEAD);
         if call.method == Method::POST || (is_read && is_copied(call)) {

@@ -1,11 +1,14 @@
-//! OpenAPI documents: made when they are asked for, kept until the kinds change.
+//! OpenAPI documents: made when they are asked for, kept until what they are made from changes.
+//!
+//! A document can be as large as all definitions together, so it is written type by type: as a value it would take twenty
+//! times as much.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use landform_schema::openapi::{self, CustomResourceNames, CustomResourceTypes};
+use landform_schema::openapi::{self, CustomResourceNames};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
@@ -18,9 +21,11 @@ pub(crate) struct OpenApiCache(Mutex<Documents>);
 
 #[derive(Default)]
 struct Documents {
-    kinds: Option<Arc<Kinds>>,
+    /// What the documents of version 2 are made from.
+    kinds: Weak<Kinds>,
     v2: Option<Bytes>,
     v2_protobuf: Option<Bytes>,
+    /// By path, with the hash of what they are made from.
     v3: HashMap<String, (Bytes, String)>,
 }
 
@@ -28,15 +33,13 @@ impl OpenApiCache {
     /// The documents of these kinds; those of others are dropped.
     fn documents(&self, kinds: &Arc<Kinds>) -> parking_lot::MutexGuard<'_, Documents> {
         let mut documents = self.0.lock();
-        if !documents
-            .kinds
-            .as_ref()
-            .is_some_and(|held| Arc::ptr_eq(held, kinds))
-        {
-            *documents = Documents {
-                kinds: Some(kinds.clone()),
-                ..Documents::default()
-            };
+        if !std::ptr::eq(documents.kinds.as_ptr(), Arc::as_ptr(kinds)) {
+            documents.kinds = Arc::downgrade(kinds);
+            documents.v2 = None;
+            documents.v2_protobuf = None;
+            documents.v3.retain(|path, (_, made)| {
+                resources(kinds, path).is_some_and(|of| hash(of) == *made)
+            });
         }
         documents
     }
@@ -44,10 +47,7 @@ impl OpenApiCache {
     /// `/openapi/v2` as JSON.
     pub(crate) fn v2(&self, kinds: &Arc<Kinds>) -> Bytes {
         let mut documents = self.documents(kinds);
-        documents
-            .v2
-            .get_or_insert_with(|| v2(kinds).to_string().into())
-            .clone()
+        documents.v2.get_or_insert_with(|| v2(kinds).into()).clone()
     }
 
     /// `/openapi/v2` in the form that older clients insist on.
@@ -55,7 +55,7 @@ impl OpenApiCache {
         let mut documents = self.documents(kinds);
         documents
             .v2_protobuf
-            .get_or_insert_with(|| protobuf::document(&v2(kinds)).into())
+            .get_or_insert_with(|| v2_protobuf(kinds).into())
             .clone()
     }
 
@@ -74,24 +74,23 @@ impl OpenApiCache {
 
     /// One document of `/openapi/v3/…` and its hash.
     pub(crate) fn v3(&self, kinds: &Arc<Kinds>, path: &str) -> Option<(Bytes, String)> {
-        let (group, version) = match path.split('/').collect::<Vec<_>>().as_slice() {
-            ["api", version] => (String::new(), (*version).to_owned()),
-            ["apis", group, version] => ((*group).to_owned(), (*version).to_owned()),
-            _ => return None,
-        };
-        let resources = kinds.resources(&group, &version)?;
+        let resources = resources(kinds, path)?;
         let mut documents = self.documents(kinds);
         let entry = documents.v3.entry(path.to_owned());
         Some(
             entry
-                .or_insert_with(|| {
-                    (
-                        v3(&group, &version, resources).to_string().into(),
-                        hash(resources),
-                    )
-                })
+                .or_insert_with(|| (v3(resources).into(), hash(resources)))
                 .clone(),
         )
+    }
+}
+
+/// What a document of version 3 is about.
+fn resources<'a>(kinds: &'a Kinds, path: &str) -> Option<&'a [Arc<Resource>]> {
+    match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["api", version] => kinds.resources("", version),
+        ["apis", group, version] => kinds.resources(group, version),
+        _ => None,
     }
 }
 
@@ -116,22 +115,19 @@ fn hash(resources: &[Arc<Resource>]) -> String {
     format!("{:016X}", hasher.finish())
 }
 
-fn custom_types(resource: &Resource) -> CustomResourceTypes {
-    openapi::custom_resource(
-        &resource.schema,
-        CustomResourceNames {
-            group: &resource.group,
-            version: &resource.version,
-            kind: &resource.kind,
-            list_kind: &resource.list_kind,
-        },
-    )
+fn names(resource: &Resource) -> CustomResourceNames<'_> {
+    CustomResourceNames {
+        group: &resource.group,
+        version: &resource.version,
+        kind: &resource.kind,
+        list_kind: &resource.list_kind,
+    }
 }
 
 /// The name of a resource's type in the documents.
 fn type_name(resource: &Resource) -> String {
     if resource.is_custom() {
-        return custom_types(resource).name;
+        return openapi::custom_type_name(names(resource));
     }
     landform_schema::builtin::kinds()
         .iter()
@@ -143,45 +139,113 @@ fn type_name(resource: &Resource) -> String {
         .map_or_else(String::new, |kind| kind.definition.to_owned())
 }
 
-fn v2(kinds: &Kinds) -> Value {
-    let mut definitions: Map<String, Value> = openapi::v2_definitions()
-        .iter()
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    let mut paths = Map::new();
-    for (_, resources) in kinds.groups().values().flatten() {
-        for resource in resources {
-            if resource.is_custom() {
-                definitions.extend(custom_types(resource).v2);
-            }
-            add_paths(&mut paths, resource, Dialect::V2);
-        }
-    }
-    json!({
-        "swagger": "2.0",
-        "info": {"title": "Landform", "version": format!("v{}", env!("CARGO_PKG_VERSION"))},
-        "paths": paths, "definitions": definitions,
-    })
+/// `"name":value,…` of a JSON map that is being written.
+struct Entries<'a> {
+    text: &'a mut String,
+    is_first: bool,
 }
 
-fn v3(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
-    let mut schemas: BTreeMap<String, Value> = openapi::v3_schemas_for(group, version)
-        .into_iter()
-        .chain(openapi::v3_schemas_of_metadata())
-        .map(|(name, value)| (name.to_owned(), value.clone()))
-        .collect();
-    let mut paths = Map::new();
-    for resource in resources {
-        if resource.is_custom() {
-            schemas.extend(custom_types(resource).v3);
+impl Entries<'_> {
+    fn put(&mut self, name: &str, value: &Value) {
+        if !std::mem::take(&mut self.is_first) {
+            self.text.push(',');
         }
-        add_paths(&mut paths, resource, Dialect::V3);
+        self.text.push_str(&Value::from(name).to_string());
+        self.text.push(':');
+        self.text.push_str(&value.to_string());
     }
-    json!({
-        "openapi": "3.0.0",
-        "info": {"title": "Landform", "version": format!("v{}", env!("CARGO_PKG_VERSION"))},
-        "paths": paths, "components": {"schemas": schemas},
-    })
+}
+
+/// Writes a map.
+fn map(text: &mut String, fill: impl FnOnce(&mut Entries<'_>)) {
+    text.push('{');
+    fill(&mut Entries {
+        text,
+        is_first: true,
+    });
+    text.push('}');
+}
+
+fn info() -> Value {
+    json!({"title": "Landform", "version": format!("v{}", env!("CARGO_PKG_VERSION"))})
+}
+
+fn v2(kinds: &Kinds) -> String {
+    let mut text = format!(r#"{{"swagger":"2.0","info":{},"paths":"#, info());
+    map(&mut text, |paths| {
+        v2_paths(kinds, |path, item| paths.put(path, item));
+    });
+    text.push_str(r#","definitions":"#);
+    map(&mut text, |definitions| {
+        v2_definitions(kinds, |name, definition| definitions.put(name, definition));
+    });
+    text.push('}');
+    text
+}
+
+fn v2_protobuf(kinds: &Kinds) -> Vec<u8> {
+    let mut document = protobuf::Document::new(&info());
+    v2_paths(kinds, |path, item| document.path(path, item));
+    v2_definitions(kinds, |name, definition| {
+        document.definition(name, definition);
+    });
+    document.end()
+}
+
+fn v2_paths(kinds: &Kinds, mut take: impl FnMut(&str, &Value)) {
+    for (_, resources) in kinds.groups().values().flatten() {
+        for resource in resources {
+            each_path(resource, Dialect::V2, &mut take);
+        }
+    }
+}
+
+fn v2_definitions(kinds: &Kinds, mut take: impl FnMut(&str, &Value)) {
+    let built_in = openapi::v2_definitions();
+    for (name, value) in built_in {
+        take(name, value);
+    }
+    for (_, resources) in kinds.groups().values().flatten() {
+        for resource in resources.iter().filter(|resource| resource.is_custom()) {
+            for (name, value) in openapi::custom_types_v2(&resource.schema, names(resource)) {
+                // A group can be named so that its types have the names of built-in ones.
+                if !built_in.contains_key(&name) {
+                    take(&name, &value);
+                }
+            }
+        }
+    }
+}
+
+fn v3(resources: &[Arc<Resource>]) -> String {
+    let mut text = format!(r#"{{"openapi":"3.0.0","info":{},"paths":"#, info());
+    map(&mut text, |paths| {
+        for resource in resources {
+            each_path(resource, Dialect::V3, &mut |path, item| {
+                paths.put(path, item)
+            });
+        }
+    });
+    text.push_str(r#","components":{"schemas":"#);
+    map(&mut text, |schemas| {
+        let (group, version) = resources
+            .first()
+            .map_or(("", ""), |resource| (&resource.group, &resource.version));
+        let mut built_in = openapi::v3_schemas_for(group, version);
+        built_in.extend(openapi::v3_schemas_of_metadata());
+        for (name, value) in &built_in {
+            schemas.put(name, value);
+        }
+        for resource in resources.iter().filter(|resource| resource.is_custom()) {
+            for (name, value) in openapi::custom_types_v3(&resource.schema, names(resource)) {
+                if !built_in.contains_key(name.as_str()) {
+                    schemas.put(&name, &value);
+                }
+            }
+        }
+    });
+    text.push_str("}}");
+    text
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -219,9 +283,10 @@ impl Dialect {
     }
 }
 
-/// Adds the paths of a resource: its collection, its objects and their subresources.
-fn add_paths(paths: &mut Map<String, Value>, resource: &Resource, dialect: Dialect) {
+/// The paths of a resource: its collection, its objects and their subresources.
+fn each_path(resource: &Resource, dialect: Dialect, take: &mut impl FnMut(&str, &Value)) {
     let name = type_name(resource);
+    let operation = |action| operation(resource, dialect, &name, action);
     let root = format!("/{}", document_path(&resource.group, &resource.version));
     let place = if resource.namespaced {
         "/namespaces/{namespace}"
@@ -232,39 +297,33 @@ fn add_paths(paths: &mut Map<String, Value>, resource: &Resource, dialect: Diale
     let mut shared = Vec::new();
     if resource.namespaced {
         shared.push(dialect.parameter("namespace", "path", "string"));
-        let all = json!({"get": operation(resource, dialect, &name, "list")});
-        paths.insert(format!("{root}/{}", resource.plural), all);
+        let all = json!({"get": operation("list")});
+        take(&format!("{root}/{}", resource.plural), &all);
     }
-    paths.insert(
-        collection.clone(),
-        json!({
-            "get": operation(resource, dialect, &name, "list"),
-            "post": operation(resource, dialect, &name, "post"),
-            "delete": operation(resource, dialect, &name, "deletecollection"),
-            "parameters": shared,
-        }),
-    );
+    let of_collection = json!({
+        "get": operation("list"),
+        "post": operation("post"),
+        "delete": operation("deletecollection"),
+        "parameters": shared,
+    });
+    take(&collection, &of_collection);
     shared.push(dialect.parameter("name", "path", "string"));
-    paths.insert(
-        format!("{collection}/{{name}}"),
-        json!({
-            "get": operation(resource, dialect, &name, "get"),
-            "put": operation(resource, dialect, &name, "put"),
-            "patch": operation(resource, dialect, &name, "patch"),
-            "delete": operation(resource, dialect, &name, "delete"),
-            "parameters": shared,
-        }),
-    );
+    let of_object = json!({
+        "get": operation("get"),
+        "put": operation("put"),
+        "patch": operation("patch"),
+        "delete": operation("delete"),
+        "parameters": shared,
+    });
+    take(&format!("{collection}/{{name}}"), &of_object);
     if resource.status {
-        paths.insert(
-            format!("{collection}/{{name}}/status"),
-            json!({
-                "get": operation(resource, dialect, &name, "get"),
-                "put": operation(resource, dialect, &name, "put"),
-                "patch": operation(resource, dialect, &name, "patch"),
-                "parameters": shared,
-            }),
-        );
+        let of_status = json!({
+            "get": operation("get"),
+            "put": operation("put"),
+            "patch": operation("patch"),
+            "parameters": shared,
+        });
+        take(&format!("{collection}/{{name}}/status"), &of_status);
     }
 }
 

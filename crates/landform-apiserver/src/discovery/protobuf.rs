@@ -99,25 +99,43 @@ fn fields(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     value.and_then(Value::as_object).into_iter().flatten()
 }
 
-/// A whole document.
-pub(super) fn document(document: &Value) -> Vec<u8> {
-    let mut message = Message::default();
-    message.text(1, document.get("swagger"));
-    let mut info = Message::default();
-    info.text(1, document["info"].get("title"));
-    info.text(2, document["info"].get("version"));
-    message.message(2, &info);
-    let mut paths = Message::default();
-    for (path, item) in fields(document.get("paths")) {
-        paths.message(2, &named(path, &path_item(item)));
+/// A document that is being written.
+pub(super) struct Document {
+    head: Message,
+    paths: Message,
+    definitions: Message,
+}
+
+impl Document {
+    pub(super) fn new(info: &Value) -> Self {
+        let mut head = Message::default();
+        head.bytes(1, b"2.0");
+        let mut about = Message::default();
+        about.text(1, info.get("title"));
+        about.text(2, info.get("version"));
+        head.message(2, &about);
+        Self {
+            head,
+            paths: Message::default(),
+            definitions: Message::default(),
+        }
     }
-    message.message(8, &paths);
-    let mut definitions = Message::default();
-    for (name, definition) in fields(document.get("definitions")) {
-        definitions.message(1, &named(name, &schema(definition)));
+
+    pub(super) fn path(&mut self, path: &str, item: &Value) {
+        self.paths.message(2, &named(path, &path_item(item)));
     }
-    message.message(9, &definitions);
-    message.0
+
+    pub(super) fn definition(&mut self, name: &str, definition: &Value) {
+        self.definitions
+            .message(1, &named(name, &schema(definition)));
+    }
+
+    pub(super) fn end(mut self) -> Vec<u8> {
+        self.head.message(8, &self.paths);
+        drop(self.paths);
+        self.head.message(9, &self.definitions);
+        self.head.0
+    }
 }
 
 fn path_item(item: &Value) -> Message {

@@ -1,6 +1,10 @@
 //! Custom kinds: definitions, schemas, versions, names, columns, deletion.
 
+use std::sync::Arc;
+
 use http::Method;
+use landform_apiserver::{ApiServer, Config};
+use landform_store::{Bucket, Compare, Key, Op, Store, Txn};
 use serde_json::{Value, json};
 
 use crate::harness::{Api, DEFINITIONS, WIDGETS, widget, widgets};
@@ -306,4 +310,47 @@ async fn an_update_of_a_custom_resource_needs_its_version() {
         "{:?}",
         answer.failed()
     );
+}
+
+/// A limit that came later than a definition must not lock its objects in.
+#[tokio::test]
+async fn objects_of_a_stored_definition_that_is_refused_by_now_can_be_used_and_deleted() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, widgets()).await.ok();
+    api.post(WIDGETS, widget("old", json!({"size": 3})))
+        .await
+        .ok();
+    let definitions = Bucket::new("customresourcedefinitions.apiextensions.k8s.io");
+    let key = Key::new(&definitions, "widgets.example.com");
+    let stored = api.store.get(&key).await.unwrap().unwrap();
+    let text = String::from_utf8(stored.value.to_vec()).unwrap();
+    let pattern = r#""pattern":"(a{1,1000}){1,1000}","enum":["red""#;
+    let refused = text.replacen(r#""enum":["red""#, pattern, 1);
+    assert_ne!(refused, text);
+    let put = Txn::one(key, Compare::Any, Op::Put(refused.into()));
+    api.store.commit(put).await.unwrap();
+
+    let server = ApiServer::start(api.store.clone() as Arc<dyn Store>, Config::default())
+        .await
+        .unwrap();
+    let api = Api::of(server, api.store.clone());
+    let one = format!("{WIDGETS}/old");
+    assert_eq!(api.get(WIDGETS).await.ok()["items"][0]["spec"]["size"], 3);
+    let change = json!({"spec": {"size": 50}});
+    let changed = api.patch(&one, "merge", change).await.ok();
+    assert_eq!(
+        changed["spec"],
+        json!({"size": 50, "replicas": 2}),
+        "nothing is checked or lost"
+    );
+    // The definition is repaired as any object is, and checks again from then on.
+    let definition = format!("{DEFINITIONS}/widgets.example.com");
+    let mut repaired = widgets();
+    repaired["metadata"] = api.get(&definition).await.ok()["metadata"].take();
+    api.put(&definition, repaired).await.ok();
+    let answer = api
+        .patch(&one, "merge", json!({"spec": {"size": 51}}))
+        .await;
+    assert_eq!(answer.code, 422, "{:?}", answer.value);
+    api.delete(&one).await.ok();
 }

@@ -1,7 +1,5 @@
 //! The types of custom resources, made from the schema in their definition.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
 use super::{Dialect, LIST_META, OBJECT_META};
@@ -29,49 +27,40 @@ impl CustomResourceNames<'_> {
     }
 }
 
-/// The named types of one version of a custom resource: the kind and its list.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CustomResourceTypes {
-    /// The name of the kind's type.
-    pub name: String,
-    /// The name of the type of its lists.
-    pub list_name: String,
-    /// Both types for `/openapi/v2`, by name.
-    pub v2: BTreeMap<String, Value>,
-    /// Both types for `/openapi/v3`, by name.
-    pub v3: BTreeMap<String, Value>,
+/// The name of the type of a custom resource.
+#[must_use]
+pub fn custom_type_name(names: CustomResourceNames<'_>) -> String {
+    names.type_name(names.kind)
 }
 
-/// The named types of one version of a custom resource.
+/// The named types of one version of a custom resource for `/openapi/v2`: the kind and its list.
 ///
-/// They refer to `ObjectMeta` and `ListMeta`; see [`super::v3_schemas_of_metadata`].
+/// They refer to `ObjectMeta` and `ListMeta`; see [`super::v2_definitions`].
 #[must_use]
-pub fn custom_resource(schema: &Schema, names: CustomResourceNames<'_>) -> CustomResourceTypes {
-    let (name, list_name) = (
-        names.type_name(names.kind),
-        names.type_name(names.list_kind),
-    );
-    let types = |dialect: Dialect| {
-        let mut object = match dialect {
-            Dialect::V2 => schema.to_open_api_v2(),
-            Dialect::V3 => schema.to_open_api_v3(),
-        };
-        if let Some(map) = object.as_object_mut() {
-            map.insert(
-                "x-kubernetes-group-version-kind".into(),
-                served_as(names, names.kind),
-            );
-        }
-        let list = list(names, &name, dialect);
-        BTreeMap::from([(name.clone(), object), (list_name.clone(), list)])
-    };
-    let (v2, v3) = (types(Dialect::V2), types(Dialect::V3));
-    CustomResourceTypes {
-        name,
-        list_name,
-        v2,
-        v3,
+pub fn custom_types_v2(schema: &Schema, names: CustomResourceNames<'_>) -> [(String, Value); 2] {
+    types(schema.to_open_api_v2(), names, Dialect::V2)
+}
+
+/// The same for `/openapi/v3`; see [`super::v3_schemas_of_metadata`].
+#[must_use]
+pub fn custom_types_v3(schema: &Schema, names: CustomResourceNames<'_>) -> [(String, Value); 2] {
+    types(schema.to_open_api_v3(), names, Dialect::V3)
+}
+
+fn types(
+    mut object: Value,
+    names: CustomResourceNames<'_>,
+    dialect: Dialect,
+) -> [(String, Value); 2] {
+    if let Some(map) = object.as_object_mut() {
+        map.insert(
+            "x-kubernetes-group-version-kind".into(),
+            served_as(names, names.kind),
+        );
     }
+    let name = custom_type_name(names);
+    let list = list(names, &name, dialect);
+    [(name, object), (names.type_name(names.list_kind), list)]
 }
 
 fn served_as(names: CustomResourceNames<'_>, kind: &str) -> Value {
@@ -93,9 +82,10 @@ fn list(names: CustomResourceNames<'_>, name: &str, dialect: Dialect) -> Value {
     })
 }
 
-/// A definition's schema as published.
-pub(super) fn published(schema: &Value, dialect: Dialect) -> Value {
-    let mut schema = schema.clone();
+/// A definition's schema, given as text, as published.
+pub(super) fn published(text: &str, dialect: Dialect) -> Value {
+    // It was a value that became this text, and was no deeper than an object may be.
+    let mut schema = serde_json::from_str(text).unwrap_or_else(|_| json!({}));
     adapt(&mut schema, dialect);
     if let Some(map) = schema.as_object_mut() {
         add_object_fields(map, dialect);

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-pub use custom::{CustomResourceNames, CustomResourceTypes, custom_resource};
+pub use custom::{CustomResourceNames, custom_type_name, custom_types_v2, custom_types_v3};
 
 use crate::Schema;
 use crate::schema::Source;

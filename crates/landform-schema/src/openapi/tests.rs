@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{CustomResourceNames, custom_resource, v2_definitions, v3_schemas_for};
+use super::{
+    CustomResourceNames, custom_types_v2, custom_types_v3, v2_definitions, v3_schemas_for,
+};
 use crate::Schema;
 
 /// Every `$ref` in a value.
@@ -104,9 +106,8 @@ fn a_custom_resource_is_published_for_both_versions() {
         kind: "Widget",
         list_kind: "WidgetList",
     };
-    let types = custom_resource(&schema, names);
-    assert_eq!(types.name, "dev.example.v1.Widget");
-    let v2 = &types.v2[&types.name];
+    let [(name, v2), _] = custom_types_v2(&schema, names);
+    assert_eq!(name, "dev.example.v1.Widget");
     assert_eq!(
         v2["properties"]["spec"]["properties"],
         json!({
@@ -119,7 +120,11 @@ fn a_custom_resource_is_published_for_both_versions() {
         v2["properties"]["metadata"]["$ref"],
         "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
     );
-    let v3 = &types.v3[&types.name];
+    let [(name, v3), (list_name, list)] = custom_types_v3(&schema, names);
+    assert_eq!(
+        (name.as_str(), list_name.as_str()),
+        ("dev.example.v1.Widget", "dev.example.v1.WidgetList")
+    );
     assert_eq!(
         v3["properties"]["spec"]["properties"]["size"],
         json!({"type": "integer", "nullable": true, "default": 3})
@@ -129,7 +134,7 @@ fn a_custom_resource_is_published_for_both_versions() {
         json!([{"group": "example.dev", "version": "v1", "kind": "Widget"}])
     );
     assert_eq!(
-        types.v3[&types.list_name]["properties"]["items"]["items"]["$ref"],
+        list["properties"]["items"]["items"]["$ref"],
         "#/components/schemas/dev.example.v1.Widget"
     );
 }

@@ -4,6 +4,7 @@
 //! `CustomResourceDefinition` contains schemas of schemas). Nodes therefore name their children by
 //! index into one arena instead of owning them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regex::Regex;
@@ -17,7 +18,7 @@ use crate::builtin::table::When;
 pub(crate) type NodeId = u32;
 
 /// The JSON type that a node asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Type {
     /// Any JSON value.
     #[default]
@@ -154,6 +155,40 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Whether it says nothing but the type of a scalar.
+    fn is_plain(&self) -> bool {
+        let Self {
+            ty,
+            nullable: _,
+            properties,
+            defaulted: _,
+            additional,
+            items,
+            default,
+            required,
+            preserve_unknown,
+            embedded,
+            list,
+            // A scalar has no entries.
+            unique: _,
+            atomic_map,
+            checks,
+            rules,
+            rules_below: _,
+        } = self;
+        let is_scalar = !matches!(ty, Type::Any | Type::Object | Type::Array);
+        let is_unlimited = checks.is_none() && rules.is_none() && required.is_empty();
+        let has_none_below =
+            properties.is_empty() && *additional == Additional::No && items.is_none();
+        let is_unmarked = !preserve_unknown && !embedded && !atomic_map;
+        is_scalar
+            && is_unlimited
+            && has_none_below
+            && is_unmarked
+            && default.is_none()
+            && *list == ListType::Unset
+    }
+
     /// The property of this name.
     pub(crate) fn property(&self, name: &str) -> Option<&Property> {
         let found = self
@@ -220,6 +255,8 @@ impl Property {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arena {
     nodes: Vec<Node>,
+    /// Nodes that say nothing but a type are there once for each type: most nodes are such.
+    plain: BTreeMap<(Type, bool), NodeId>,
 }
 
 /// What an unknown index reads as: a value about which nothing is known.
@@ -253,8 +290,26 @@ impl Arena {
         self.nodes.get_mut(id as usize)
     }
 
-    /// Adds a node and returns its place.
+    /// Adds a node and returns its place, which scalars without limits share with others of their type.
     pub(crate) fn add(&mut self, node: Node) -> NodeId {
+        if !node.is_plain() {
+            return self.push(node);
+        }
+        let kind = (node.ty, node.nullable);
+        if let Some(id) = self.plain.get(&kind) {
+            return *id;
+        }
+        let id = self.push(node);
+        self.plain.insert(kind, id);
+        id
+    }
+
+    /// Gives back the memory that was kept for more nodes.
+    pub(crate) fn complete(&mut self) {
+        self.nodes.shrink_to_fit();
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
         let id = NodeId::try_from(self.nodes.len()).unwrap_or(NodeId::MAX);
         self.nodes.push(node);
         id
@@ -262,7 +317,7 @@ impl Arena {
 
     /// Copies a node of another arena with everything it refers to.
     pub(crate) fn import(&mut self, from: &Arena, id: NodeId) -> NodeId {
-        let mut copied = std::collections::BTreeMap::new();
+        let mut copied = BTreeMap::new();
         self.import_node(from, id, &mut copied)
     }
 
@@ -270,13 +325,13 @@ impl Arena {
         &mut self,
         from: &Arena,
         id: NodeId,
-        copied: &mut std::collections::BTreeMap<NodeId, NodeId>,
+        copied: &mut BTreeMap<NodeId, NodeId>,
     ) -> NodeId {
         if let Some(here) = copied.get(&id) {
             return *here;
         }
         let mut node = from.get(id).clone();
-        let here = self.add(Node::default());
+        let here = self.push(Node::default());
         copied.insert(id, here);
         for property in &mut node.properties {
             property.node = self.import_node(from, property.node, copied);

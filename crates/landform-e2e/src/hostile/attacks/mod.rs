@@ -2,6 +2,7 @@
 
 mod callers;
 mod connections;
+mod definitions;
 mod maps;
 mod room;
 mod streams;
@@ -123,6 +124,7 @@ pub(super) fn table() -> Vec<Attack> {
         room::table(),
         callers::table(),
         targets::table(),
+        definitions::table(),
     ];
     parts.into_iter().flatten().collect()
 }
