@@ -472,6 +472,7 @@ impl From<landform_store::Error> for ApiError {
             Error::DuplicateKey(_)
             | Error::Locked { .. }
             | Error::Damaged { .. }
+            | Error::Sealed { .. }
             | Error::Io { .. } => {
                 tracing::error!(error = &error as &dyn std::error::Error, "the store failed");
                 Self::internal(format!("the store failed: {error}"))

@@ -49,6 +49,7 @@ pub use identity::{AUTHENTICATED, Identity, MASTERS};
 pub use lifecycle::UNDELETABLE;
 pub use local::LocalService;
 pub use object::oversized::{Remark, remark};
+pub use registry::SECRETS;
 pub use request::query::Query;
 pub use room::StoreQuota;
 pub use server::{ApiServer, Config};

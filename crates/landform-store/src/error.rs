@@ -60,6 +60,14 @@ pub enum Error {
         /// What is affected, one sentence each.
         problems: Vec<String>,
     },
+    /// Values that are encrypted, and whose key isn't there. Nothing is wrong with them.
+    #[error("what is encrypted in {place} can't be read: {problem}")]
+    Sealed {
+        /// The directory, or the file of a backup.
+        place: String,
+        /// Which key is missing, and what to do.
+        problem: String,
+    },
     /// Reading or writing failed.
     #[error("{action}")]
     Io {

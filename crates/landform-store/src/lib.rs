@@ -39,6 +39,7 @@ pub mod history;
 pub mod key;
 pub mod memory;
 pub mod record;
+pub mod seal;
 pub mod txn;
 
 mod error;

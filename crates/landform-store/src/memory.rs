@@ -149,7 +149,7 @@ impl Store for MemoryStore {
     }
 
     fn backup<'a>(&'a self, file: &'a Path) -> BoxFuture<'a, Result<Revision, Error>> {
-        backup_state(State::clone(&self.feed.state()), file)
+        backup_state(State::clone(&self.feed.state()), file, None)
     }
 
     fn fork(&self) -> BoxFuture<'_, Result<MemoryStore, Error>> {

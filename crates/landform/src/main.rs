@@ -35,6 +35,7 @@ mod schema;
 mod serve;
 mod shell;
 mod store;
+mod store_key;
 mod top;
 mod trace;
 mod up;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 pub use custom::{Definition, DefinitionNames, from_definition, stored_definition};
-pub use resource::{Origin, Presentation, Resource, Scale};
+pub use resource::{Origin, Presentation, Resource, SECRETS, Scale};
 
 /// The kinds of the server.
 pub struct Registry {

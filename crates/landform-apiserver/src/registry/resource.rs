@@ -10,6 +10,9 @@ use landform_store::{Bucket, Key, Revision};
 use crate::kinds::KindRules;
 use crate::object::names::NameRule;
 
+/// The plural of Secrets, which is the bucket that they are stored in, too.
+pub const SECRETS: &str = "secrets";
+
 /// One kind in one served version.
 pub struct Resource {
     /// The API group; empty for the core group.
@@ -168,7 +171,7 @@ impl Resource {
     /// Whether its objects are Secrets, whose values are never shown but to those who read them.
     #[must_use]
     pub fn is_secrets(&self) -> bool {
-        self.group.is_empty() && self.plural == "secrets"
+        self.group.is_empty() && self.plural == SECRETS
     }
 
     /// Whether its objects are service accounts, which have tokens.

@@ -42,6 +42,7 @@ mod python_client;
 mod python_reconciler;
 mod readme;
 mod shop;
+mod store_key;
 mod target_sync;
 mod tenant;
 mod tenant_advice;

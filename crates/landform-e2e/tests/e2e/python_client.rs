@@ -39,6 +39,7 @@ fn c5_a_watch_from_before_the_history_gets_410_and_goes_on_after_a_list() {
     }
     let server = server.restart(|data| {
         let mut command = std::process::Command::new(landform());
+        command.env("HOME", data.parent().unwrap());
         let finished = run(command.args(["store", "compact", "--data-dir"]).arg(data));
         assert!(finished.status.success(), "{}", finished.report());
     });

@@ -13,14 +13,17 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
 use super::directory::io;
-use super::row::{Row, ids_of, rows_superseded_by};
+use super::row::{Row, RowKind, ids_of, rows_superseded_by};
+use crate::seal::Seal;
 use crate::state::State;
 use crate::{Error, Event, Key, Revision};
 
 /// What `SQLite` files of ours say they are ("LFst").
 const APPLICATION: i32 = 0x4c46_7374;
 /// The layout of the tables below.
-const FORMAT: i32 = 1;
+const FORMAT: i32 = 2;
+/// The same without the table `seal`, from before values were encrypted.
+const FORMAT_WITHOUT_SEAL: i32 = 1;
 
 /// How long a connection waits for another one.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,12 +49,18 @@ const SCHEMA: &str = "
         digest INTEGER NOT NULL,
         checksum INTEGER NOT NULL
     ) STRICT;
+    CREATE TABLE seal (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        wrapped TEXT NOT NULL
+    ) STRICT;
 ";
 
 const INSERT: &str = "INSERT INTO journal (id, kind, created, bucket, name, checksum, value)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const REMOVE: &str = "DELETE FROM journal
     WHERE id >= ?1 AND id < ?2 AND name = ?3 AND bucket = ?4 RETURNING checksum";
+const SET_SEAL: &str = "INSERT INTO seal (id, wrapped) VALUES (1, ?1)";
+const SELECT_SEAL: &str = "SELECT wrapped FROM seal WHERE id = 1";
 const SET_META: &str = "INSERT OR REPLACE INTO meta
     (id, store, revision, compacted, rows, digest, checksum) VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6)";
 
@@ -104,8 +113,11 @@ pub(crate) struct Journal {
     pub(crate) connection: Connection,
     path: PathBuf,
     pub(crate) meta: Meta,
+    seal: Option<Arc<Seal>>,
     wal_pages: Arc<AtomicU32>,
 }
+
+pub(crate) type WriteError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a batch was not written.
 pub(crate) enum Failure {
@@ -130,13 +142,34 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Makes the tables in an empty file, whole or not at all.
-pub(crate) fn create_tables(connection: &Connection, meta: &Meta) -> rusqlite::Result<()> {
+pub(crate) fn create_tables(
+    connection: &Connection,
+    meta: &Meta,
+    seal: Option<&Seal>,
+) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(SCHEMA)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     set_meta(&transaction, meta)?;
+    if let Some(seal) = seal {
+        transaction.execute(SET_SEAL, [seal.wrapped()])?;
+    }
     transaction.commit()
+}
+
+/// The wrapped data key of a journal whose format is known.
+pub(crate) fn wrapped_key(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    if format(connection)? == FORMAT_WITHOUT_SEAL {
+        return Ok(None);
+    }
+    connection
+        .query_row(SELECT_SEAL, [], |row| row.get(0))
+        .optional()
+}
+
+fn format(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Whether a file has nothing in it yet: new, or left so by a crash during its first start.
@@ -148,11 +181,12 @@ pub(crate) fn is_blank(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// What is wrong with the file's kind and layout, if anything.
 pub(crate) fn unknown_format(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    let (application, format) = (pragma("application_id")?, pragma("user_version")?);
+    let application: i32 =
+        connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let format = format(connection)?;
     Ok(if application != APPLICATION {
         Some("the file is no journal of a Landform store".to_owned())
-    } else if format != FORMAT {
+    } else if ![FORMAT, FORMAT_WITHOUT_SEAL].contains(&format) {
         Some(format!(
             "the journal has format {format}, and this version of Landform reads format {FORMAT}"
         ))
@@ -161,7 +195,31 @@ pub(crate) fn unknown_format(connection: &Connection) -> rusqlite::Result<Option
     })
 }
 
-pub(crate) fn insert(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<u32> {
+/// Adds a row, whose value is encrypted if the journal's seal covers it.
+pub(crate) fn insert(
+    connection: &Connection,
+    row: &Row<'_>,
+    seal: Option<&Seal>,
+) -> Result<u32, WriteError> {
+    match seal.filter(|seal| row.kind == RowKind::Put && seal.covers(row.bucket)) {
+        None => Ok(insert_as_is(connection, row)?),
+        Some(seal) => {
+            let value = seal.encrypt(&row.place(), row.value)?;
+            let kind = RowKind::Sealed;
+            let value = value.as_slice();
+            Ok(insert_as_is(
+                connection,
+                &Row {
+                    kind,
+                    value,
+                    ..*row
+                },
+            )?)
+        }
+    }
+}
+
+fn insert_as_is(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<u32> {
     let checksum = row.checksum();
     connection.prepare_cached(INSERT)?.execute(params![
         row.id,
@@ -189,7 +247,12 @@ pub(crate) fn set_meta(connection: &Connection, meta: &Meta) -> rusqlite::Result
 
 impl Journal {
     /// Takes a connection whose contents were found sound.
-    pub(crate) fn new(mut connection: Connection, path: &Path, meta: Meta) -> Result<Self, Error> {
+    pub(crate) fn new(
+        mut connection: Connection,
+        path: &Path,
+        meta: Meta,
+        seal: Option<Arc<Seal>>,
+    ) -> Result<Self, Error> {
         let wal_pages = Arc::new(AtomicU32::new(0));
         let counter = Arc::clone(&wal_pages);
         connection
@@ -202,6 +265,7 @@ impl Journal {
             connection,
             path: path.to_owned(),
             meta,
+            seal,
             wal_pages,
         })
     }
@@ -243,7 +307,7 @@ impl Journal {
         events: &[Arc<Event>],
         dropped: &[Arc<Event>],
         state: &State,
-    ) -> Result<Meta, Box<dyn std::error::Error + Send + Sync>> {
+    ) -> Result<Meta, WriteError> {
         let mut meta = self.meta.clone();
         self.connection
             .prepare_cached("BEGIN IMMEDIATE")?
@@ -252,7 +316,8 @@ impl Journal {
         for (position, event) in events.iter().enumerate() {
             let continues = position > 0 && events[position - 1].revision == event.revision;
             index = if continues { index + 1 } else { 0 };
-            meta.add(insert(&self.connection, &Row::of_event(event, index)?)?);
+            let row = Row::of_event(event, index)?;
+            meta.add(insert(&self.connection, &row, self.seal.as_deref())?);
         }
         for (key, revision) in dropped.iter().flat_map(|event| rows_superseded_by(event)) {
             meta.subtract(self.remove(key, revision)?);
@@ -264,11 +329,7 @@ impl Journal {
         Ok(meta)
     }
 
-    fn remove(
-        &self,
-        key: &Key,
-        revision: Revision,
-    ) -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
+    fn remove(&self, key: &Key, revision: Revision) -> Result<u32, WriteError> {
         let (first, end) = ids_of(revision);
         let place = params![first, end, &*key.name, key.bucket.as_str()];
         let removed = self
@@ -281,7 +342,7 @@ impl Journal {
         })
     }
 
-    fn classify(&self, error: Box<dyn std::error::Error + Send + Sync>) -> Failure {
+    fn classify(&self, error: WriteError) -> Failure {
         let full = error
             .downcast_ref::<rusqlite::Error>()
             .and_then(rusqlite::Error::sqlite_error)

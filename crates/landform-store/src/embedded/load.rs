@@ -7,8 +7,9 @@ use bytes::Bytes;
 use rusqlite::{Connection, ErrorCode};
 
 use super::directory::io;
-use super::journal::{Meta, connect, unknown_format};
+use super::journal::{Meta, connect, unknown_format, wrapped_key};
 use super::row::{Row, RowKind, revision_of};
+use crate::seal::{Seal, Sealing};
 use crate::state::State;
 use crate::{Bucket, Error, Key, Op, Record, Revision};
 
@@ -25,6 +26,10 @@ pub(crate) struct Loaded {
     pub(crate) state: State,
     pub(crate) meta: Meta,
     pub(crate) problems: Problems,
+    /// Its data key, if it has one.
+    pub(crate) seal: Option<Arc<Seal>>,
+    /// How many of its values should be encrypted and aren't.
+    pub(crate) unsealed: usize,
     /// Why the journal, sound as it is, may have lost its newest writes.
     pub(crate) loss: Option<String>,
 }
@@ -60,21 +65,45 @@ impl Problems {
 
 /// Reads a journal whose tables exist. Fails only when the file can't be read at all (permissions,
 /// a broken disk); everything that is wrong *in* it is among the problems.
-pub(crate) fn load(connection: &Connection, path: &Path) -> Result<Loaded, Error> {
+pub(crate) fn load(
+    connection: &Connection,
+    path: &Path,
+    sealing: Option<&Sealing>,
+) -> Result<Loaded, Error> {
     let mut loaded = Loaded {
         state: State::default(),
         meta: Meta::new(Revision::ZERO),
         problems: Problems::default(),
+        seal: None,
+        unsealed: 0,
         loss: None,
     };
-    match replay(connection, &mut loaded) {
+    match replay(
+        connection,
+        &mut loaded,
+        sealing,
+        &path.display().to_string(),
+    ) {
         Ok(()) => {}
-        Err(error) if blames_contents(&error) => {
+        Err(Unread::Sealed(error)) => return Err(error),
+        Err(Unread::File(error)) if blames_contents(&error) => {
             loaded.problems.add(format!("{}: {error}", path.display()));
         }
-        Err(error) => return Err(io("reading", path)(error)),
+        Err(Unread::File(error)) => return Err(io("reading", path)(error)),
     }
     Ok(loaded)
+}
+
+/// Why a journal can't be read to its end.
+enum Unread {
+    File(rusqlite::Error),
+    Sealed(Error),
+}
+
+impl From<rusqlite::Error> for Unread {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::File(error)
+    }
 }
 
 /// Whether an error of `SQLite` is about what the file holds rather than about reaching it.
@@ -110,7 +139,12 @@ pub(crate) fn structural_faults(path: &Path) -> Vec<String> {
     }
 }
 
-fn replay(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<()> {
+fn replay(
+    connection: &Connection,
+    loaded: &mut Loaded,
+    sealing: Option<&Sealing>,
+    place: &str,
+) -> Result<(), Unread> {
     if let Some(problem) = unknown_format(connection)? {
         loaded.problems.add(problem);
         return Ok(());
@@ -121,7 +155,14 @@ fn replay(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<()> 
         loaded.problems.add(problem.to_owned());
         return Ok(());
     }
+    if let Some(wrapped) = wrapped_key(connection)? {
+        let seal = Seal::open(sealing, wrapped, place).map_err(Unread::Sealed)?;
+        loaded.seal = Some(seal);
+    }
     let mut replay = Replay {
+        seal: loaded.seal.clone(),
+        wanted: sealing,
+        unsealed: 0,
         state: State {
             revision: meta.compacted,
             compacted: meta.compacted,
@@ -148,6 +189,7 @@ fn replay(connection: &Connection, loaded: &mut Loaded) -> rusqlite::Result<()> 
         }
     }
     replay.finish(&meta);
+    loaded.unsealed = replay.unsealed;
     loaded.state = replay.state;
     loaded.meta = meta;
     Ok(())
@@ -178,8 +220,14 @@ fn parse_row<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<(Row<'a>, u32)>
     Ok((parsed, row.get(5)?))
 }
 
+/// A value that was not encrypted with the journal's key for its place.
+struct Undecryptable;
+
 /// The journal, as far as it was read.
 struct Replay<'a> {
+    seal: Option<Arc<Seal>>,
+    wanted: Option<&'a Sealing>,
+    unsealed: usize,
     state: State,
     counted: Meta,
     last_id: i64,
@@ -206,36 +254,55 @@ impl Replay<'_> {
                 .problems
                 .add(format!("the record of {place} has no valid bucket"));
         }
+        let Ok(value) = self.value(row) else {
+            return self
+                .problems
+                .add(format!("the record of {place} can't be decrypted"));
+        };
         let key = self.key(row);
         if revision <= self.state.compacted {
-            match row.kind {
-                RowKind::Put => self.state.load(Record {
+            match value {
+                Some(value) => self.state.load(Record {
                     key,
-                    value: Bytes::copy_from_slice(row.value),
+                    value,
                     created: row.created,
                     modified: revision,
                 }),
-                RowKind::Delete => self.state.unload(&key),
+                None => self.state.unload(&key),
             }
             return;
         }
         self.expect_no_gap_before(revision);
         self.state.revision = revision;
-        let op = match row.kind {
-            RowKind::Put => Op::Put(Bytes::copy_from_slice(row.value)),
-            RowKind::Delete => Op::Delete,
-        };
+        let is_put = value.is_some();
+        let op = value.map_or(Op::Delete, Op::Put);
         let fits = self
             .state
             .write(&key, &op, revision)
-            .is_some_and(|event| match row.kind {
-                RowKind::Put => event.record.created == row.created,
-                RowKind::Delete => true,
-            });
+            .is_some_and(|event| !is_put || event.record.created == row.created);
         if !fits {
             self.problems.add(format!(
                 "the record of {place} does not follow from the one before it, which is missing"
             ));
+        }
+    }
+
+    /// The row's value in plain; a deletion has none.
+    fn value(&mut self, row: &Row<'_>) -> Result<Option<Bytes>, Undecryptable> {
+        match row.kind {
+            RowKind::Delete => Ok(None),
+            RowKind::Put => {
+                let wanted = self.wanted.map(|wanted| &wanted.buckets);
+                if wanted.is_some_and(|buckets| buckets.contains(row.bucket)) {
+                    self.unsealed += 1;
+                }
+                Ok(Some(Bytes::copy_from_slice(row.value)))
+            }
+            RowKind::Sealed => {
+                let seal = self.seal.as_ref().ok_or(Undecryptable)?;
+                let plain = seal.decrypt(&row.place(), row.value);
+                Ok(Some(plain.ok_or(Undecryptable)?.into()))
+            }
         }
     }
 

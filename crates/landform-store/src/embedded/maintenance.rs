@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
@@ -13,7 +14,11 @@ use super::directory::{Directory, Witness, io};
 use super::journal::{Journal, Meta, connect};
 use super::load::{Loaded, load};
 use super::row::row_id;
-use super::{Repair, blames_contents, damaged, open_journal, snapshot, sound};
+use super::{
+    Repair, blames_contents, damaged, is_sealed, new_seal, open_journal, open_sealed, snapshot,
+    sound,
+};
+use crate::seal::{Seal, Sealing};
 use crate::state::State;
 use crate::{Error, Record, Revision};
 
@@ -36,6 +41,8 @@ pub struct CheckReport {
     pub rows: u64,
     /// The size of the database file and its log.
     pub bytes: u64,
+    /// Whether all values that should be encrypted are, with the key that is used today.
+    pub is_sealed: bool,
     /// What is wrong, one sentence each; empty when all is well.
     pub problems: Vec<String>,
     /// What whoever asked for the check found in records, which are as they were written.
@@ -65,6 +72,15 @@ impl fmt::Display for CheckReport {
             "  on disk    {} records in {} bytes",
             self.rows, self.bytes
         )?;
+        writeln!(
+            f,
+            "  Secrets    {}",
+            if self.is_sealed {
+                "encrypted"
+            } else {
+                "not encrypted with today's key: the server does that when it starts"
+            }
+        )?;
         if self.is_sound() {
             write!(f, "  all records match their checksums")?;
         } else {
@@ -82,7 +98,7 @@ impl fmt::Display for CheckReport {
 /// # Errors
 /// When the directory is in use or can't be read; damage is in the report, not an error.
 pub fn check(dir: &Path) -> Result<CheckReport, Error> {
-    check_with(dir, |_| None)
+    check_with(dir, None, |_| None)
 }
 
 /// As [`check`], and has each of the newest records looked at: what is said of one goes into the report's remarks.
@@ -91,6 +107,7 @@ pub fn check(dir: &Path) -> Result<CheckReport, Error> {
 /// As those of [`check`].
 pub fn check_with(
     dir: &Path,
+    sealing: Option<&Sealing>,
     look: impl Fn(&Record) -> Option<String>,
 ) -> Result<CheckReport, Error> {
     let directory = existing(dir)?;
@@ -103,10 +120,11 @@ pub fn check_with(
         events: 0,
         rows: 0,
         bytes: file_size(&directory.journal()) + file_size(&directory.wal()),
+        is_sealed: false,
         problems: Vec::new(),
         remarks: Vec::new(),
     };
-    let loaded = match open_journal(&directory) {
+    let loaded = match open_journal(&directory, sealing) {
         Ok((_, loaded)) => loaded,
         Err(Error::Damaged { problems, .. }) => {
             report.problems = problems;
@@ -114,6 +132,7 @@ pub fn check_with(
         }
         Err(error) => return Err(error),
     };
+    report.is_sealed = sealing.is_some_and(|sealing| is_sealed(&loaded, sealing));
     report.store = loaded.meta.store;
     report.revision = loaded.state.revision;
     report.compacted = loaded.state.compacted;
@@ -139,37 +158,41 @@ pub fn check_with(
 ///
 /// # Errors
 /// When the store is damaged, or the file can't be written.
-pub fn backup(dir: &Path, file: &Path) -> Result<Revision, Error> {
+pub fn backup(dir: &Path, file: &Path, sealing: Option<&Sealing>) -> Result<Revision, Error> {
     refuse_own_file(dir, file)?;
-    let state = match existing(dir) {
+    let loaded = match existing(dir) {
         Ok(directory) => {
-            let (_connection, loaded) = open_journal(&directory)?;
-            sound(&directory, loaded)?.state
+            let (_connection, loaded) = open_journal(&directory, sealing)?;
+            sound(&directory, loaded)?
         }
-        Err(Error::Locked { .. }) => state_in_use(dir)?,
+        Err(Error::Locked { .. }) => loaded_in_use(dir, sealing)?,
         Err(error) => return Err(error),
     };
-    snapshot::write(&state, file, Meta::new(state.revision))?;
+    let Loaded { state, seal, .. } = loaded;
+    // The store may be from before values were encrypted.
+    let seal = match (seal, sealing) {
+        (None, Some(sealing)) => Some(Seal::make(sealing, &file.display().to_string())?),
+        (seal, _) => seal,
+    };
+    snapshot::write(&state, file, Meta::new(state.revision), seal.as_deref())?;
     Ok(state.revision)
 }
 
-/// The state of a store that a server is using, as of its last commit.
-fn state_in_use(dir: &Path) -> Result<State, Error> {
+/// What is in a store that a server is using, as of its last commit.
+fn loaded_in_use(dir: &Path, sealing: Option<&Sealing>) -> Result<Loaded, Error> {
     let path = Directory::journal_in(dir);
     let connection = connect(&path).map_err(io("opening", &path))?;
     // One transaction around everything that is read, so that it is one state.
     let transaction = connection
         .unchecked_transaction()
         .map_err(io("reading", &path))?;
-    let Loaded {
-        state, problems, ..
-    } = load(&transaction, &path)?;
-    if problems.is_empty() {
-        return Ok(state);
+    let loaded = load(&transaction, &path, sealing)?;
+    if loaded.problems.is_empty() {
+        return Ok(loaded);
     }
     Err(Error::Damaged {
         dir: dir.display().to_string(),
-        problems: problems.into_sentences(),
+        problems: loaded.problems.into_sentences(),
     })
 }
 
@@ -188,11 +211,13 @@ pub(crate) fn refuse_own_file(dir: &Path, file: &Path) -> Result<(), Error> {
 pub(crate) fn backup_state(
     state: State,
     file: &Path,
+    seal: Option<Arc<Seal>>,
 ) -> BoxFuture<'static, Result<Revision, Error>> {
     let file = file.to_owned();
     Box::pin(async move {
         let written = tokio::task::spawn_blocking(move || {
-            snapshot::write(&state, &file, Meta::new(state.revision)).map(|()| state.revision)
+            let meta = Meta::new(state.revision);
+            snapshot::write(&state, &file, meta, seal.as_deref()).map(|()| state.revision)
         });
         written.await.map_err(|error| Error::Io {
             action: "writing a backup".to_owned(),
@@ -230,8 +255,13 @@ impl Default for RestoreOptions {
 /// # Errors
 /// When the backup is damaged, when the directory holds something and it isn't to be replaced,
 /// or when the directory is in use.
-pub fn restore(file: &Path, dir: &Path, options: &RestoreOptions) -> Result<Revision, Error> {
-    let state = read_backup(file)?;
+pub fn restore(
+    file: &Path,
+    dir: &Path,
+    options: &RestoreOptions,
+    sealing: Option<&Sealing>,
+) -> Result<Revision, Error> {
+    let state = read_backup(file, sealing)?;
     let revision = Revision(state.revision.0.saturating_add(options.jump));
     // A jump too far would leave no numbers for new writes.
     row_id(Revision(revision.0.saturating_mul(2)), 0)?;
@@ -250,11 +280,12 @@ pub fn restore(file: &Path, dir: &Path, options: &RestoreOptions) -> Result<Revi
         }
     }
     let directory = Directory::take(dir)?;
-    replace_journal(&directory, &state, Meta::new(revision))?;
+    let seal = new_seal(&directory, sealing)?;
+    replace_journal(&directory, &state, Meta::new(revision), seal.as_deref())?;
     Ok(revision)
 }
 
-fn read_backup(file: &Path) -> Result<State, Error> {
+fn read_backup(file: &Path, sealing: Option<&Sealing>) -> Result<State, Error> {
     // Opening a file that isn't there would make an empty one.
     std::fs::metadata(file).map_err(io("reading", file))?;
     let problem = |problems| Error::Damaged {
@@ -267,7 +298,7 @@ fn read_backup(file: &Path) -> Result<State, Error> {
     })?;
     let Loaded {
         state, problems, ..
-    } = load(&connection, file)?;
+    } = load(&connection, file, sealing)?;
     if problems.is_empty() {
         Ok(state)
     } else {
@@ -279,12 +310,14 @@ fn read_backup(file: &Path) -> Result<State, Error> {
 ///
 /// # Errors
 /// When the store is in use or damaged, or there is no room for the copy that replaces it.
-pub fn compact(dir: &Path) -> Result<(u64, u64), Error> {
+pub fn compact(dir: &Path, sealing: Option<&Sealing>) -> Result<(u64, u64), Error> {
     let directory = existing(dir)?;
     let before = file_size(&directory.journal()) + file_size(&directory.wal());
-    let (connection, loaded) = open_journal(&directory)?;
-    let Loaded { state, meta, .. } = sound(&directory, loaded)?;
-    rewrite(&directory, connection, &state, meta, state.revision)?;
+    let (connection, loaded) = open_sealed(&directory, sealing)?;
+    let Loaded {
+        state, meta, seal, ..
+    } = loaded;
+    rewrite(&directory, connection, &state, meta, state.revision, seal)?;
     Ok((before, file_size(&directory.journal())))
 }
 
@@ -307,14 +340,16 @@ pub struct Kept {
 ///
 /// # Errors
 /// When the store is in use, or when what is there isn't sound by itself.
-pub fn accept_loss(dir: &Path) -> Result<Kept, Error> {
+pub fn accept_loss(dir: &Path, sealing: Option<&Sealing>) -> Result<Kept, Error> {
     let directory = existing(dir)?;
-    let (connection, loaded) = open_journal(&directory)?;
+    let (connection, loaded) = open_journal(&directory, sealing)?;
     let Loaded {
         state,
         meta,
         problems,
+        seal,
         loss,
+        ..
     } = loaded;
     if !problems.is_empty() {
         let problems = problems.into_sentences();
@@ -329,7 +364,7 @@ pub fn accept_loss(dir: &Path) -> Result<Kept, Error> {
     if kept.loss.is_some() {
         let jump = RestoreOptions::default().jump;
         kept.revision = Revision(state.revision.0.saturating_add(jump));
-        rewrite(&directory, connection, &state, meta, kept.revision)?;
+        rewrite(&directory, connection, &state, meta, kept.revision, seal)?;
     }
     Ok(kept)
 }
@@ -341,21 +376,50 @@ fn rewrite(
     state: &State,
     meta: Meta,
     revision: Revision,
+    seal: Option<Arc<Seal>>,
 ) -> Result<(), Error> {
     let fresh = Meta {
         store: meta.store.clone(),
         ..Meta::new(revision)
     };
     // Moves the log into the file, so that the file alone is the store while it is replaced.
-    Journal::new(connection, &directory.journal(), meta)?.close()?;
-    replace_journal(directory, state, fresh)
+    Journal::new(connection, &directory.journal(), meta, None)?.close()?;
+    replace_journal(directory, state, fresh, seal.as_deref())
+}
+
+/// Writes a journal that was read and is sound anew, encrypted with a new data key.
+pub(crate) fn reseal(
+    directory: &Directory,
+    connection: rusqlite::Connection,
+    loaded: Loaded,
+    sealing: &Sealing,
+) -> Result<(), Error> {
+    let Loaded { state, meta, .. } = loaded;
+    let seal = new_seal(directory, Some(sealing))?;
+    rewrite(directory, connection, &state, meta, state.revision, seal)
+}
+
+/// Encrypts a store that no server is using with a new data key.
+///
+/// # Errors
+/// When the store is in use or damaged, or when a key is missing.
+pub fn rekey(dir: &Path, sealing: &Sealing) -> Result<(), Error> {
+    let directory = existing(dir)?;
+    let (connection, loaded) = open_journal(&directory, Some(sealing))?;
+    let loaded = sound(&directory, loaded)?;
+    reseal(&directory, connection, loaded, sealing)
 }
 
 /// Puts a journal with one state in the place of whatever is there.
-fn replace_journal(directory: &Directory, state: &State, meta: Meta) -> Result<(), Error> {
+fn replace_journal(
+    directory: &Directory,
+    state: &State,
+    meta: Meta,
+    seal: Option<&Seal>,
+) -> Result<(), Error> {
     let revision = meta.revision;
     let fresh = directory.path().join("journal.new");
-    snapshot::write(state, &fresh, meta)?;
+    snapshot::write(state, &fresh, meta, seal)?;
     // The old log must be gone before the new journal is there: SQLite would replay one into the
     // other. A crash in between leaves a journal that the witness calls damaged, and a fresh one
     // beside it; doing it again repairs that.

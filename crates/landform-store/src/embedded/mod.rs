@@ -33,15 +33,17 @@ use self::directory::{Directory, Witness, io};
 use self::journal::{Journal, Meta, connect, is_blank};
 use self::load::{Loaded, blames_contents, load, structural_faults};
 pub(crate) use self::maintenance::backup_state;
-use self::maintenance::refuse_own_file;
 pub use self::maintenance::{
-    CheckReport, Kept, RestoreOptions, accept_loss, backup, check, check_with, compact, restore,
+    CheckReport, Kept, RestoreOptions, accept_loss, backup, check, check_with, compact, rekey,
+    restore,
 };
+use self::maintenance::{refuse_own_file, reseal};
 use self::row::MOST_WRITES;
 use self::writer::{FullDisk, Pace, Request, Writer};
 use crate::feed::Feed;
 use crate::history::{History, HistoryLimits};
 use crate::memory::MemoryStore;
+use crate::seal::{Seal, Sealing};
 use crate::state::State;
 use crate::{
     Bucket, Error, Key, Page, RangeQuery, Record, Revision, Store, Txn, TxnOutcome, Usage, Watch,
@@ -59,6 +61,9 @@ pub struct Options {
     /// How long a value that was deleted or replaced may stay on disk before the journal is written anew without
     /// it. That ends the history before it, too.
     pub clean_after: Duration,
+    /// Which values are encrypted on disk. A journal in which they aren't yet, or with a key that isn't current any
+    /// more, is written anew when it is opened, without its history.
+    pub sealing: Option<Sealing>,
 }
 
 impl Default for Options {
@@ -66,6 +71,7 @@ impl Default for Options {
         Self {
             history: HistoryLimits::default(),
             clean_after: Duration::from_secs(3_600),
+            sealing: None,
         }
     }
 }
@@ -80,6 +86,7 @@ pub struct EmbeddedStore {
     directory: PathBuf,
     doubt: Doubt,
     full: FullDisk,
+    seal: Option<Arc<Seal>>,
 }
 
 impl EmbeddedStore {
@@ -94,8 +101,11 @@ impl EmbeddedStore {
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
         let directory = Directory::take(dir)?;
         let path = directory.journal();
-        let (connection, loaded) = open_journal(&directory)?;
-        let Loaded { state, meta, .. } = sound(&directory, loaded)?;
+        let sealing = options.sealing.as_ref();
+        let (connection, loaded) = open_sealed(&directory, sealing)?;
+        let Loaded {
+            state, meta, seal, ..
+        } = loaded;
         let doubt = Doubt::default();
         let witness = Witness::open(&directory.witness(), state.revision)?;
         directory.sync()?;
@@ -116,7 +126,7 @@ impl EmbeddedStore {
             witness,
             doubt: doubt.clone(),
             checkpointer,
-            journal: Journal::new(connection, &path, meta)?,
+            journal: Journal::new(connection, &path, meta, seal.clone())?,
             directory,
         };
         let thread = std::thread::Builder::new()
@@ -131,6 +141,7 @@ impl EmbeddedStore {
             directory: dir.to_owned(),
             doubt,
             full,
+            seal,
         })
     }
 
@@ -178,8 +189,35 @@ impl Drop for EmbeddedStore {
     }
 }
 
+/// Opens a journal that is sound and whose values are encrypted as they should be; if they aren't, writes it anew.
+fn open_sealed(
+    directory: &Directory,
+    sealing: Option<&Sealing>,
+) -> Result<(rusqlite::Connection, Loaded), Error> {
+    let (connection, loaded) = open_journal(directory, sealing)?;
+    let loaded = sound(directory, loaded)?;
+    let Some(sealing) = sealing.filter(|sealing| !is_sealed(&loaded, sealing)) else {
+        return Ok((connection, loaded));
+    };
+    tracing::info!(
+        directory = %directory.path().display(),
+        "encrypting the store: it is written anew, without its history"
+    );
+    reseal(directory, connection, loaded, sealing)?;
+    let (connection, loaded) = open_journal(directory, Some(sealing))?;
+    Ok((connection, sound(directory, loaded)?))
+}
+
+fn is_sealed(loaded: &Loaded, sealing: &Sealing) -> bool {
+    let seal = loaded.seal.as_ref();
+    loaded.unsealed == 0 && seal.is_some_and(|seal| sealing.keys.is_current(seal.wrapped()))
+}
+
 /// Opens the journal, makes it if the directory is new, and reads it.
-fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded), Error> {
+fn open_journal(
+    directory: &Directory,
+    sealing: Option<&Sealing>,
+) -> Result<(rusqlite::Connection, Loaded), Error> {
     let path = directory.journal();
     let witness = Witness::read(&directory.witness());
     if !path.exists() {
@@ -187,8 +225,8 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
             let problem = format!("{} is missing", path.display());
             return Err(damaged(directory, vec![problem], Repair::Restore));
         }
-        create(directory)?;
-        return open_journal(directory);
+        create(directory, sealing)?;
+        return open_journal(directory, sealing);
     }
     let opened = connect(&path).and_then(|connection| {
         let blank = is_blank(&connection)?;
@@ -211,7 +249,7 @@ fn open_journal(directory: &Directory) -> Result<(rusqlite::Connection, Loaded),
     // in use would destroy records later. The check takes as long as reading: do both at once.
     let (loaded, faults) = std::thread::scope(|scope| {
         let faults = scope.spawn(|| structural_faults(&path));
-        (load(&connection, &path), faults.join())
+        (load(&connection, &path, sealing), faults.join())
     });
     let mut loaded = loaded?;
     for fault in faults.unwrap_or_else(|_| vec!["checking the file's structure failed".into()]) {
@@ -237,10 +275,25 @@ fn is_new(directory: &Directory, witness: &Result<Option<Revision>, String>) -> 
 }
 
 /// Makes an empty store: the witness first, then the journal, which is there whole or not at all.
-fn create(directory: &Directory) -> Result<(), Error> {
+fn create(directory: &Directory, sealing: Option<&Sealing>) -> Result<(), Error> {
+    // Without a key nothing is made.
+    let seal = new_seal(directory, sealing)?;
     Witness::open(&directory.witness(), Revision::ZERO)?;
     let meta = Meta::new(Revision::ZERO);
-    snapshot::write(&State::default(), &directory.journal(), meta)
+    snapshot::write(
+        &State::default(),
+        &directory.journal(),
+        meta,
+        seal.as_deref(),
+    )
+}
+
+/// A new data key for the store of a directory.
+fn new_seal(directory: &Directory, sealing: Option<&Sealing>) -> Result<Option<Arc<Seal>>, Error> {
+    let place = directory.path().display().to_string();
+    sealing
+        .map(|sealing| Seal::make(sealing, &place))
+        .transpose()
 }
 
 /// The journal must reach at least as far as what was acknowledged, and that must be known.
@@ -381,7 +434,7 @@ impl Store for EmbeddedStore {
         if let Err(error) = refuse_own_file(&self.directory, file) {
             return ready(Err(error)).boxed();
         }
-        backup_state(State::clone(&self.feed.state()), file)
+        backup_state(State::clone(&self.feed.state()), file, self.seal.clone())
     }
 
     fn fork(&self) -> BoxFuture<'_, Result<MemoryStore, Error>> {

@@ -11,6 +11,8 @@ const INDEX_BITS: u32 = 16;
 pub(crate) enum RowKind {
     Put,
     Delete,
+    /// A put whose value is encrypted.
+    Sealed,
 }
 
 impl RowKind {
@@ -18,6 +20,7 @@ impl RowKind {
         match self {
             Self::Put => 1,
             Self::Delete => 2,
+            Self::Sealed => 3,
         }
     }
 
@@ -25,6 +28,7 @@ impl RowKind {
         match code {
             1 => Some(Self::Put),
             2 => Some(Self::Delete),
+            3 => Some(Self::Sealed),
             _ => None,
         }
     }
@@ -62,6 +66,17 @@ impl<'a> Row<'a> {
 
     pub(crate) fn revision(&self) -> Revision {
         revision_of(self.id)
+    }
+
+    /// What an encrypted value is encrypted for: everything but the value itself.
+    pub(crate) fn place(&self) -> Vec<u8> {
+        let mut place = Vec::with_capacity(24 + self.bucket.len() + self.name.len());
+        place.extend_from_slice(&self.id.to_le_bytes());
+        place.extend_from_slice(&self.created.0.to_le_bytes());
+        place.extend_from_slice(&(self.bucket.len() as u64).to_le_bytes());
+        place.extend_from_slice(self.bucket.as_bytes());
+        place.extend_from_slice(self.name.as_bytes());
+        place
     }
 
     /// Covers every field, with lengths, so that no two different rows are read alike.

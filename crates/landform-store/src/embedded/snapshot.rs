@@ -11,13 +11,19 @@ use rusqlite::Connection;
 use super::directory::{create_private, io, sync_directory};
 use super::journal::{Meta, create_tables, insert, set_meta};
 use super::row::{Row, RowKind, row_id};
+use crate::seal::Seal;
 use crate::state::State;
 use crate::{Error, Record};
 
 /// Writes a state to a file, which appears whole or not at all; one that was there is replaced.
-pub(crate) fn write(state: &State, file: &Path, meta: Meta) -> Result<(), Error> {
+pub(crate) fn write(
+    state: &State,
+    file: &Path,
+    meta: Meta,
+    seal: Option<&Seal>,
+) -> Result<(), Error> {
     let temporary = temporary_name(file);
-    let written = write_temporary(state, &temporary, meta);
+    let written = write_temporary(state, &temporary, meta, seal);
     let renamed = written.and_then(|()| {
         std::fs::rename(&temporary, file).map_err(io("renaming the finished copy to", file))
     });
@@ -38,20 +44,25 @@ fn temporary_name(file: &Path) -> PathBuf {
     name.into()
 }
 
-fn write_temporary(state: &State, path: &Path, meta: Meta) -> Result<(), Error> {
+fn write_temporary(
+    state: &State,
+    path: &Path,
+    meta: Meta,
+    seal: Option<&Seal>,
+) -> Result<(), Error> {
     if let Err(error) = std::fs::remove_file(path)
         && error.kind() != std::io::ErrorKind::NotFound
     {
         return Err(io("removing", path)(error));
     }
     create_private(path)?;
-    fill(state, path, meta)?;
+    fill(state, path, meta, seal)?;
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(io("syncing", path))
 }
 
-fn fill(state: &State, path: &Path, mut meta: Meta) -> Result<(), Error> {
+fn fill(state: &State, path: &Path, mut meta: Meta, seal: Option<&Seal>) -> Result<(), Error> {
     let failed = |error: rusqlite::Error| match error.sqlite_error() {
         Some(cause) if super::journal::is_full(*cause) => Error::DiskFull {
             path: path.display().to_string(),
@@ -64,7 +75,7 @@ fn fill(state: &State, path: &Path, mut meta: Meta) -> Result<(), Error> {
         .pragma_update(None, "journal_mode", "OFF")
         .and_then(|()| connection.pragma_update(None, "synchronous", "OFF"))
         .map_err(failed)?;
-    create_tables(&connection, &meta).map_err(failed)?;
+    create_tables(&connection, &meta, seal).map_err(failed)?;
 
     let mut records: Vec<&Record> = state
         .buckets
@@ -86,7 +97,11 @@ fn fill(state: &State, path: &Path, mut meta: Meta) -> Result<(), Error> {
             name: &record.key.name,
             value: &record.value,
         };
-        meta.add(insert(&transaction, &row).map_err(failed)?);
+        let inserted = insert(&transaction, &row, seal);
+        meta.add(inserted.map_err(|error| match error.downcast() {
+            Ok(error) => failed(*error),
+            Err(other) => io("writing", path)(other),
+        })?);
     }
     set_meta(&transaction, &meta).map_err(failed)?;
     transaction.commit().map_err(failed)?;

@@ -40,6 +40,7 @@ fn options() -> Options {
             Some(_) => Duration::ZERO,
             None => Options::default().clean_after,
         },
+        ..Options::default()
     }
 }
 

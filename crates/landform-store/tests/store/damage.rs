@@ -194,7 +194,7 @@ fn a_missing_or_moved_record_is_noticed_though_all_others_are_sound() {
         for statement in statements {
             let directory = sample.with("journal.db", |_| {});
             if compacted {
-                compact(directory.path()).unwrap();
+                compact(directory.path(), None).unwrap();
             }
             tamper(directory.path(), statement);
             assert!(

@@ -14,5 +14,6 @@ mod fault;
 mod maintenance;
 mod memory;
 mod model;
+mod seal;
 mod support;
 mod whole;

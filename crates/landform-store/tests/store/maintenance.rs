@@ -48,7 +48,7 @@ async fn a_backup_of_a_running_store_restores_to_the_same_records() {
 }
 
 fn restore_into(file: &std::path::Path, directory: &std::path::Path) -> Revision {
-    restore(file, directory, &RestoreOptions::default()).unwrap()
+    restore(file, directory, &RestoreOptions::default(), None).unwrap()
 }
 
 #[tokio::test]
@@ -78,9 +78,9 @@ async fn restore_refuses_an_occupied_directory_and_a_damaged_backup() {
         replace: true,
         ..RestoreOptions::default()
     };
-    assert!(restore(&file, &data, &RestoreOptions::default()).is_err());
+    assert!(restore(&file, &data, &RestoreOptions::default(), None).is_err());
     assert!(matches!(
-        restore(&file, &data, &replace),
+        restore(&file, &data, &replace, None),
         Err(Error::Locked { .. })
     ));
     store.close().await.unwrap();
@@ -94,7 +94,7 @@ async fn restore_refuses_an_occupied_directory_and_a_damaged_backup() {
     bytes[middle] = b'y';
     let damaged = directory.path().join("damaged");
     std::fs::write(&damaged, bytes).unwrap();
-    let Err(Error::Damaged { problems, .. }) = restore(&damaged, &data, &replace) else {
+    let Err(Error::Damaged { problems, .. }) = restore(&damaged, &data, &replace, None) else {
         panic!("a damaged backup was restored");
     };
     assert!(
@@ -103,7 +103,7 @@ async fn restore_refuses_an_occupied_directory_and_a_damaged_backup() {
     );
     assert_eq!(&records(&open(&data).unwrap(), None)[0].value[..], b"newer");
 
-    restore(&file, &data, &replace).unwrap();
+    restore(&file, &data, &replace, None).unwrap();
     assert_eq!(records(&open(&data).unwrap(), None)[0].value.len(), 2_000);
 }
 
@@ -116,7 +116,7 @@ async fn offline_compaction_gives_space_back_and_keeps_records_and_revision() {
     }
     let (expected, revision) = (records(&store, None), store.revision());
     drop(store);
-    let (before, after) = compact(directory.path()).unwrap();
+    let (before, after) = compact(directory.path(), None).unwrap();
     assert!(after * 10 < before, "{before} to {after}");
     let report = check(directory.path()).unwrap();
     assert!(report.is_sound(), "{report}");
@@ -151,9 +151,9 @@ async fn an_offline_backup_equals_an_online_one() {
         .backup(&directory.path().join("online"))
         .await
         .unwrap();
-    backup(&data, &directory.path().join("beside")).unwrap();
+    backup(&data, &directory.path().join("beside"), None).unwrap();
     store.close().await.unwrap();
-    backup(&data, &directory.path().join("offline")).unwrap();
+    backup(&data, &directory.path().join("offline"), None).unwrap();
     let dumps = ["online", "beside", "offline"].map(|name| {
         let restored = directory.path().join(format!("from-{name}"));
         restore_into(&directory.path().join(name), &restored);
@@ -185,7 +185,7 @@ async fn a_backup_beside_a_busy_store_is_one_state() {
         let data = data.clone();
         let revision = {
             let file = file.clone();
-            tokio::task::spawn_blocking(move || backup(&data, &file))
+            tokio::task::spawn_blocking(move || backup(&data, &file, None))
                 .await
                 .unwrap()
                 .unwrap()
@@ -214,8 +214,8 @@ fn commands_on_a_directory_without_a_store_say_so_and_make_none() {
         directory.path().join("missing"),
     ] {
         assert!(check(&missing).is_err());
-        assert!(compact(&missing).is_err());
-        assert!(backup(&missing, &directory.path().join("file")).is_err());
+        assert!(compact(&missing, None).is_err());
+        assert!(backup(&missing, &directory.path().join("file"), None).is_err());
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }

@@ -26,8 +26,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::bind::{bind, bind_asked};
-pub(crate) use self::running::{Options, Running};
+pub(crate) use self::running::{Options, Running, make_private_dir};
 use crate::logging::{self, LogFormat};
+use crate::store_key::KeyArgs;
 use crate::{AnyError, data_dir, engine};
 
 /// Arguments of `landform serve`.
@@ -49,6 +50,8 @@ pub(crate) struct ServeArgs {
     /// [default: a sixth of the memory that the process may use].
     #[arg(long, value_name = "BYTES", value_parser = quota::parse_bytes)]
     store_quota: Option<u64>,
+    #[command(flatten)]
+    key: KeyArgs,
     /// Only serve the API: reconcilers run elsewhere, with `landform engine`.
     #[arg(long, conflicts_with_all = ["deployer", "without_deployers"])]
     without_engine: bool,
@@ -93,6 +96,7 @@ async fn serve(args: ServeArgs) -> Result<ExitCode, AnyError> {
         listener,
         audit: Some(args.audit),
         store_quota: args.store_quota,
+        key: args.key,
     })
     .await?;
     println!(

@@ -23,6 +23,7 @@ use super::pki::ADMIN_USER;
 use super::quota::default_quota;
 use super::{StoreKind, kubeconfig, listener, pki};
 use crate::engine::Started;
+use crate::store_key::KeyArgs;
 use crate::{AnyError, data_dir, engine};
 
 /// When the server is told to stop, requests that are under way get this long to finish.
@@ -39,6 +40,8 @@ pub(crate) struct Options {
     pub(crate) listener: TcpListener,
     /// How much memory stored objects may take, if not the usual part of what there is.
     pub(crate) store_quota: Option<u64>,
+    /// What Secrets are encrypted with on disk.
+    pub(crate) key: KeyArgs,
     /// Where requests are written down; nowhere without it.
     pub(crate) audit: Option<AuditArgs>,
 }
@@ -64,7 +67,7 @@ impl Running {
         let quota = options
             .store_quota
             .map_or_else(default_quota, |bytes| StoreQuota { bytes });
-        let store = open_store(options.store, data_dir, quota)?;
+        let store = open_store(options.store, data_dir, quota, &options.key)?;
         let address = options.listener.local_addr()?;
         let pki = pki::load_or_make(&data_dir.join("pki"), address.ip())?;
         let audit = match &options.audit {
@@ -189,7 +192,12 @@ impl OpenStore {
     }
 }
 
-fn open_store(kind: StoreKind, data_dir: &Path, quota: StoreQuota) -> Result<OpenStore, AnyError> {
+fn open_store(
+    kind: StoreKind,
+    data_dir: &Path,
+    quota: StoreQuota,
+    key: &KeyArgs,
+) -> Result<OpenStore, AnyError> {
     let history = HistoryLimits {
         max_superseded_bytes: quota.history_bytes_max(),
         ..HistoryLimits::default()
@@ -199,6 +207,7 @@ fn open_store(kind: StoreKind, data_dir: &Path, quota: StoreQuota) -> Result<Ope
         StoreKind::Embedded => {
             let options = StoreOptions {
                 history,
+                sealing: Some(key.sealing(data_dir)?),
                 ..StoreOptions::default()
             };
             let store = EmbeddedStore::open(&data_dir::store_dir(data_dir), options)?;
@@ -208,7 +217,7 @@ fn open_store(kind: StoreKind, data_dir: &Path, quota: StoreQuota) -> Result<Ope
 }
 
 /// Makes a directory that only its owner can look into.
-pub(super) fn make_private_dir(dir: &Path) -> Result<(), AnyError> {
+pub(crate) fn make_private_dir(dir: &Path) -> Result<(), AnyError> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new()
         .recursive(true)

@@ -24,6 +24,7 @@ pub(super) async fn is_meant(home: &Home) -> Result<bool, AnyError> {
         listener: home.listener(None).await?,
         audit: None,
         store_quota: None,
+        key: home.key.clone(),
     })
     .await
     .map_err(|error| home.in_use(error))?;

@@ -20,6 +20,7 @@ use super::{REDRAW, Shown, causes, path_of, start};
 use crate::client::{get, plain};
 use crate::confirm::confirmed;
 use crate::serve::Running;
+use crate::store_key::KeyArgs;
 use crate::{AnyError, logging};
 
 /// A server that doesn't answer within this time isn't there.
@@ -45,6 +46,8 @@ pub(crate) struct DownArgs {
     /// Where everything is kept [default: .landform in the project's directory].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    key: KeyArgs,
 }
 
 pub(crate) fn run(args: DownArgs) -> Result<ExitCode, AnyError> {
@@ -54,7 +57,7 @@ pub(crate) fn run(args: DownArgs) -> Result<ExitCode, AnyError> {
             args.timeout
         )
     })?;
-    let home = Home::of(&args.directory, args.data_dir.clone())?;
+    let home = Home::of(&args.directory, args.data_dir.clone(), args.key.clone())?;
     if !home.kubeconfig().exists() {
         println!("{} is not up: there is nothing to take down.", home.shown());
         return Ok(ExitCode::SUCCESS);

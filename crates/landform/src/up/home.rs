@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use crate::AnyError;
 use crate::client::get;
 use crate::serve::{bind, bind_asked};
+use crate::store_key::KeyArgs;
 
 /// Where the API is unless something else has that port.
 const USUAL: SocketAddr =
@@ -22,11 +23,16 @@ pub(crate) struct Home {
     /// As an absolute path without links.
     pub(crate) directory: PathBuf,
     pub(crate) data_dir: PathBuf,
+    pub(crate) key: KeyArgs,
     given: PathBuf,
 }
 
 impl Home {
-    pub(crate) fn of(directory: &Path, data_dir: Option<PathBuf>) -> Result<Self, AnyError> {
+    pub(crate) fn of(
+        directory: &Path,
+        data_dir: Option<PathBuf>,
+        key: KeyArgs,
+    ) -> Result<Self, AnyError> {
         let found = directory.canonicalize().map_err(|error| {
             format!(
                 "there is no project in {}: {error}; name a directory with manifests",
@@ -44,6 +50,7 @@ impl Home {
         Ok(Self {
             directory: found,
             data_dir,
+            key,
             given: directory.to_owned(),
         })
     }

@@ -42,6 +42,7 @@ use self::sight::{Sight, Tone};
 use self::state::{State, line, span};
 use crate::client::{get, plain};
 use crate::serve::{AuditArgs, Options, Running, StoreKind};
+use crate::store_key::KeyArgs;
 use crate::{AnyError, engine, logging};
 
 /// How often a live tree is drawn while something happens.
@@ -70,6 +71,8 @@ pub(crate) struct UpArgs {
     /// Where everything is kept [default: .landform in the project's directory].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    key: KeyArgs,
     /// The address of the API [default: the one of the last time, else 127.0.0.1:7443, else a free port].
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -85,7 +88,7 @@ pub(crate) fn run(args: UpArgs) -> Result<ExitCode, AnyError> {
             format!("--timeout {text:?} is no length of time: say for instance 90s or 5m")
         })?),
     };
-    let home = Home::of(&args.directory, args.data_dir.clone())?;
+    let home = Home::of(&args.directory, args.data_dir.clone(), args.key.clone())?;
     let log = home.make()?;
     logging::start_in_file(&log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -194,6 +197,7 @@ async fn start(
         listener: home.listener(listen).await?,
         audit,
         store_quota: None,
+        key: home.key.clone(),
     })
     .await
     .map_err(|error| home.in_use(error))

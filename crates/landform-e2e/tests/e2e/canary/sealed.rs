@@ -1,5 +1,5 @@
 //! A value of a Secret walks through a landscape: every deployer, nested installations, mappings, exports of exports. It, and what
-//! templates made of it, is then looked for in all objects but Secrets, in what commands print and in all files but the store. The
+//! templates made of it, is then looked for in all objects but Secrets, in what commands print and in all files, the store too. The
 //! programs that it is for must have got it.
 
 use std::collections::BTreeMap;
@@ -213,17 +213,17 @@ fn objects(server: &Server, places: &mut Vec<(String, String)>) {
     }
 }
 
-/// All files but the store and what is there for the programs themselves.
+/// All files but what is there for the programs themselves.
 fn files(directory: &Path, places: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (
             entry.path(),
             entry.file_name().to_string_lossy().into_owned(),
         );
-        let of_program = ["content", "run", "work", "store"].contains(&name.as_str());
+        let of_program = ["content", "run", "work"].contains(&name.as_str());
         if path.is_dir() && !of_program {
             files(&path, places);
-        } else if path.is_file() && !name.starts_with("store") {
+        } else if path.is_file() {
             let text = std::fs::read(&path).unwrap_or_default();
             let text = String::from_utf8_lossy(&text).into_owned();
             places.push((path.display().to_string(), text));
