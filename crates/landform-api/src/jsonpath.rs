@@ -3,9 +3,15 @@
 //! Supported: `.field`, `['field']`, `\.` inside a field, `[0]`, `[-1]`, `[1:3]`, `[*]`, `.*`,
 //! `..field`, and filters `[?(@.type=="Ready")]` with `==`, `!=`, `<`, `<=`, `>`, `>=` or mere
 //! existence. Braces around the whole path and a missing leading dot are accepted.
+//!
+//! A step gives each value once, even if it is reached in several ways, and a path that has to look at more than
+//! [`LOOKS_MAX`] values finds nothing: paths and values come from clients, and `..a..a..a` would multiply.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::fmt;
+use std::ptr;
 
 use serde_json::Value;
 
@@ -58,8 +64,21 @@ impl fmt::Display for JsonPathError {
 
 impl std::error::Error for JsonPathError {}
 
-/// Filters may be nested so deep.
+/// Filters may be nested this deep.
 const DEEPEST_FILTER: usize = 8;
+/// A path looks at this many values at most.
+pub const LOOKS_MAX: usize = 2_000_000;
+
+/// How many values may still be looked at.
+struct Looks(Cell<usize>);
+
+impl Looks {
+    /// None when they are used up.
+    fn take(&self, count: usize) -> Option<()> {
+        self.0.set(self.0.get().checked_sub(count)?);
+        Some(())
+    }
+}
 
 impl JsonPath {
     /// Compiles a path.
@@ -97,15 +116,26 @@ impl JsonPath {
     /// The values that the path leads to, in document order.
     #[must_use]
     pub fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
+        let looks = Looks(Cell::new(LOOKS_MAX));
+        self.search(value, &looks).unwrap_or_default()
+    }
+
+    /// None when there are no looks left.
+    fn search<'a>(&self, value: &'a Value, looks: &Looks) -> Option<Vec<&'a Value>> {
         let mut found = vec![value];
         for step in &self.steps {
+            looks.take(found.len())?;
             let mut next = Vec::new();
             for value in found {
-                step.follow(value, &mut next);
+                step.follow(value, &mut next, looks)?;
+            }
+            if matches!(step, Step::Descend(_)) {
+                let mut seen = HashSet::new();
+                next.retain(|value| seen.insert(ptr::from_ref(*value)));
             }
             found = next;
         }
-        found
+        Some(found)
     }
 
     /// The first value that the path leads to.
@@ -139,7 +169,7 @@ impl JsonPath {
 }
 
 impl Step {
-    fn follow<'a>(&self, value: &'a Value, out: &mut Vec<&'a Value>) {
+    fn follow<'a>(&self, value: &'a Value, out: &mut Vec<&'a Value>, looks: &Looks) -> Option<()> {
         match (self, value) {
             (Self::Field(name), Value::Object(map)) => out.extend(map.get(name)),
             (Self::Index(index), Value::Array(list)) => {
@@ -162,12 +192,17 @@ impl Step {
             }
             (Self::All, Value::Array(list)) => out.extend(list),
             (Self::All, Value::Object(map)) => out.extend(map.values()),
-            (Self::Descend(name), _) => descend(value, name, out),
+            (Self::Descend(name), _) => descend(value, name, out, looks)?,
             (Self::Filter(filter), Value::Array(list)) => {
-                out.extend(list.iter().filter(|entry| filter.accepts(entry)));
+                for entry in list {
+                    if filter.accepts(entry, looks)? {
+                        out.push(entry);
+                    }
+                }
             }
             _ => {}
         }
+        Some(())
     }
 }
 
@@ -179,9 +214,15 @@ fn resolve(index: i64, length: usize) -> Option<usize> {
     }
 }
 
-fn descend<'a>(value: &'a Value, name: &str, out: &mut Vec<&'a Value>) {
+fn descend<'a>(
+    value: &'a Value,
+    name: &str,
+    out: &mut Vec<&'a Value>,
+    looks: &Looks,
+) -> Option<()> {
     let mut waiting = vec![value];
     while let Some(value) = waiting.pop() {
+        looks.take(1)?;
         match value {
             Value::Object(map) => {
                 out.extend(map.get(name));
@@ -191,12 +232,14 @@ fn descend<'a>(value: &'a Value, name: &str, out: &mut Vec<&'a Value>) {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
+    Some(())
 }
 
 impl Filter {
-    fn accepts(&self, entry: &Value) -> bool {
-        let found = self.left.first(entry);
-        match (&self.test, found) {
+    fn accepts(&self, entry: &Value, looks: &Looks) -> Option<bool> {
+        looks.take(1)?;
+        let found = self.left.search(entry, looks)?.into_iter().next();
+        Some(match (&self.test, found) {
             (None, found) => found.is_some(),
             (Some(_), None) => false,
             (Some((comparison, right)), Some(left)) => match comparison {
@@ -214,7 +257,7 @@ impl Filter {
                     )
                 }
             },
-        }
+        })
     }
 }
 
@@ -478,6 +521,34 @@ mod tests {
             assert_eq!(find(path, &object), expected, "{path}");
         }
         assert_eq!(find(".", &json!(1)), json!([1]));
+    }
+
+    #[test]
+    fn paths_that_multiply_end_and_give_each_value_once() {
+        let deep = (0..90).fold(json!({"a": 1}), |inner, _| json!({"a": inner}));
+        assert_eq!(
+            JsonPath::parse(&"..a".repeat(30))
+                .unwrap()
+                .find(&deep)
+                .len(),
+            62
+        );
+        let twice = json!({"a": {"a": {"a": 1}}});
+        assert_eq!(find("..a..a", &twice), json!([{"a": 1}, 1]));
+        // Filters search what is below each entry again, on every level.
+        let list = (0..60).fold(json!([{"b": 1}]), |inner, _| json!([{"b": 1, "a": inner}]));
+        let filters = (0..6).fold("..b".to_owned(), |inner, _| format!("..a[?(@{inner})]"));
+        let found = JsonPath::parse(&filters).unwrap().find(&list).len();
+        assert!(found <= 61, "{found}");
+        let wide: Vec<_> = (0..300_000).map(|n| json!({"a": n})).collect();
+        assert_eq!(
+            find(&"[*]".repeat(1), &json!(wide))
+                .as_array()
+                .unwrap()
+                .len(),
+            300_000
+        );
+        assert_eq!(find(&"..a".repeat(8), &json!(wide)), json!([]));
     }
 
     #[test]

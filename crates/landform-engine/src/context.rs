@@ -11,6 +11,7 @@ use kube::{Client, ResourceExt as _};
 use landform_api::keys::{ANNOTATION_MAKER, ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_WRITER};
 use landform_api::writer::{Maker, Writer};
 use landform_schedule::{Event, Phase, Reason, RunId};
+use landform_threads::Large;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -68,6 +69,7 @@ pub struct Context {
     pub(crate) asked_at_ms: StdMutex<Option<u64>>,
     /// The status as this run last wrote it.
     pub(crate) written: Mutex<Option<Value>>,
+    pub(crate) large: Large,
 }
 
 impl Context {
@@ -369,6 +371,12 @@ impl Context {
     #[must_use]
     pub fn retrigger_at_ms(&self) -> Option<u64> {
         self.retrigger_at_ms
+    }
+
+    /// Says that this run handles values whose size others decide: from its next wait on it computes beside the threads
+    /// that serve requests, in turns with other such runs.
+    pub fn computes_aside(&self) {
+        self.large.set();
     }
 
     /// Asks for another run after this time, whatever else this one says: an error, that nothing must be tried

@@ -291,6 +291,7 @@ impl Run {
             retrigger_at_ms: retrigger_at.and_then(|text| read_time(text)),
             object,
             refs,
+            large: large.clone(),
             client: own,
             clients,
             actor: OnceLock::new(),

@@ -128,7 +128,10 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn texts<T: AsRef<str>>(&self, items: impl IntoIterator<Item = T>) -> Answer {
-        let items = items.into_iter().map(|item| self.text(item));
+        let items = items.into_iter().map(|item| {
+            self.work(1)?;
+            self.text(item)
+        });
         let items = items.collect::<Answer<Vec<_>>>()?;
         self.list(items)
     }

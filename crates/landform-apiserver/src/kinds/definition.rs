@@ -38,9 +38,34 @@ impl KindRules for DefinitionRules {
                 immutable(object, old, &["spec", "names", field], &mut errors);
             }
             stored_versions_stay(object, &mut errors);
+        } else {
+            errors.extend(unapproved(object));
         }
         errors
     }
+}
+
+/// Groups of Kubernetes' own domains take a word of its community, as on any cluster.
+fn unapproved(object: &Object) -> Option<FieldError> {
+    const APPROVED: &str = "api-approved.kubernetes.io";
+    let group = at(object, &["spec", "group"]).as_str().unwrap_or_default();
+    let is_protected = ["k8s.io", "kubernetes.io"].iter().any(|domain| {
+        let rest = group.strip_suffix(domain);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    });
+    let given = at(object, &["metadata", "annotations"]);
+    let given = given[APPROVED].as_str().unwrap_or_default();
+    let is_url = given.starts_with("https://") || given.starts_with("http://");
+    if !is_protected || is_url || given.starts_with("unapproved") {
+        return None;
+    }
+    let path = FieldPath::of("metadata.annotations").key(APPROVED);
+    Some(FieldError::with_value(
+        &path,
+        FieldReason::Required,
+        &Value::from(given),
+        "the group is protected: give the address of its approval, or \"unapproved\" and why",
+    ))
 }
 
 fn at<'a>(object: &'a Object, path: &[&str]) -> &'a Value {

@@ -63,6 +63,11 @@ fn resource(kind: &BuiltinKind) -> Resource {
     }
 }
 
+/// Whether built-in kinds are in a group.
+pub(super) fn has_group(group: &str) -> bool {
+    resources().iter().any(|resource| resource.group == group)
+}
+
 /// The bucket of a resource.
 pub(super) fn bucket(group: &str, plural: &str) -> Bucket {
     if group.is_empty() {

@@ -9,7 +9,7 @@ use landform_store::{Key, Revision};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::builtin::bucket;
+use super::builtin::{self, bucket};
 use super::resource::{CustomColumn, Origin, Presentation, Resource, Scale};
 use crate::kinds;
 use crate::object::names::NameRule;
@@ -297,6 +297,14 @@ fn check(name: &str, spec: &Spec) -> Vec<FieldError> {
             FieldReason::NotSupported,
             &json!(spec.scope),
             "supported values: \"Cluster\", \"Namespaced\"",
+        ));
+    }
+    if builtin::has_group(&spec.group) {
+        errors.push(FieldError::with_value(
+            &root.field("group"),
+            FieldReason::Forbidden,
+            &json!(spec.group),
+            "this group is the server's own: use another one",
         ));
     }
     let names = root.field("names");

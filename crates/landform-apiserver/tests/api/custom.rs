@@ -312,6 +312,38 @@ async fn an_update_of_a_custom_resource_needs_its_version() {
     );
 }
 
+/// Whoever may define kinds must not take those of the server, nor delete their objects with a definition.
+#[tokio::test]
+async fn groups_of_built_in_kinds_take_no_definitions() {
+    let api = Api::start().await;
+    for (plural, group, kind) in [
+        ("roles", "rbac.authorization.k8s.io", "Role"),
+        ("others", "rbac.authorization.k8s.io", "Other"),
+        (
+            "customresourcedefinitions",
+            "apiextensions.k8s.io",
+            "CustomResourceDefinition",
+        ),
+        ("leases", "coordination.k8s.io", "Lease"),
+        ("tokenreviews", "authentication.k8s.io", "TokenReview"),
+        ("new", "snapshots.k8s.io", "New"),
+        ("new", "a.kubernetes.io", "New"),
+    ] {
+        let mut definition = widgets();
+        definition["metadata"]["name"] = json!(format!("{plural}.{group}"));
+        definition["spec"]["group"] = json!(group);
+        definition["spec"]["names"] = json!({"plural": plural, "kind": kind});
+        let answer = api.post(DEFINITIONS, definition.clone()).await;
+        assert_eq!(answer.code, 422, "{group}: {:?}", answer.value);
+        // The word of Kubernetes' community opens its domains, and not the server's own groups.
+        definition["metadata"]["annotations"] =
+            json!({"api-approved.kubernetes.io": "https://example.com/1"});
+        let answer = api.post(DEFINITIONS, definition).await;
+        let expected = if plural == "new" { 201 } else { 422 };
+        assert_eq!(answer.code, expected, "{group}: {:?}", answer.value);
+    }
+}
+
 /// A limit that came later than a definition must not lock its objects in.
 #[tokio::test]
 async fn objects_of_a_stored_definition_that_is_refused_by_now_can_be_used_and_deleted() {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use landform_api::budget::Size;
+use landform_api::budget::{SHOWN_BYTES_MAX, Size};
 use landform_pattern::{Pattern, Price};
 use serde_json::{Map, Number, Value};
 
@@ -23,6 +23,8 @@ pub(crate) struct Finding {
 const MOST_STEPS: usize = 1_000_000;
 /// Texts of this length cost a step when they are compared.
 const BYTES_OF_A_STEP: usize = 256;
+/// A step looks for this many required fields.
+const NAMES_OF_A_STEP: usize = 8;
 /// What is found when no steps are left.
 const TOO_COSTLY: &str = "the schemas are too deep or too costly to check, or a schema refers to itself: use shorter enumerations, smaller patterns, or check shorter values";
 /// How deep schemas may lead into each other, references included.
@@ -72,14 +74,59 @@ fn validate(
         document: schema,
         schema,
     };
-    let mut found = Vec::new();
+    let mut found = Found::told();
     validator.value(place, value, "", 0, &mut found);
-    if validator.is_spent() && !found.iter().any(|finding| finding.message == TOO_COSTLY) {
-        found.truncate(MOST_FINDINGS - 1);
-        push(&mut found, "", TOO_COSTLY);
+    let mut findings = found.findings;
+    if validator.is_spent() && !findings.iter().any(|finding| finding.message == TOO_COSTLY) {
+        findings.truncate(MOST_FINDINGS - 1);
+        findings.push(Finding {
+            path: String::new(),
+            message: TOO_COSTLY.to_owned(),
+        });
     }
-    found.truncate(MOST_FINDINGS);
-    found
+    findings
+}
+
+/// What is wrong with a value, as far as it is asked for.
+struct Found {
+    findings: Vec<Finding>,
+    /// This many are kept.
+    most: usize,
+    is_well: bool,
+}
+
+impl Found {
+    /// Collects what is worth telling.
+    fn told() -> Self {
+        Found {
+            findings: Vec::new(),
+            most: MOST_FINDINGS,
+            is_well: true,
+        }
+    }
+
+    /// Only notes whether anything is wrong.
+    fn noted() -> Self {
+        Found {
+            most: 0,
+            ..Found::told()
+        }
+    }
+
+    /// Whether nothing else is asked for.
+    fn is_full(&self) -> bool {
+        !self.is_well && self.findings.len() >= self.most
+    }
+
+    fn push(&mut self, path: &str, message: impl FnOnce() -> String) {
+        if !self.is_full() && self.most > 0 {
+            self.findings.push(Finding {
+                path: path.to_owned(),
+                message: message(),
+            });
+        }
+        self.is_well = false;
+    }
 }
 
 struct Validator<'a> {
@@ -90,11 +137,22 @@ struct Validator<'a> {
     hidden: &'a BTreeSet<String>,
 }
 
-fn push(found: &mut Vec<Finding>, path: &str, message: impl Into<String>) {
-    found.push(Finding {
-        path: path.to_owned(),
-        message: message.into(),
-    });
+fn push(found: &mut Found, path: &str, message: impl Into<String>) {
+    found.push(path, || message.into());
+}
+
+/// A value of a schema, as far as a message shows it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.len() > SHOWN_BYTES_MAX => {
+            let end = text.floor_char_boundary(SHOWN_BYTES_MAX);
+            format!("{:?}…", &text[..end])
+        }
+        Value::Array(_) | Value::Object(_) if Size::of(value).bytes > SHOWN_BYTES_MAX => {
+            format!("{} of the schema", kind(value))
+        }
+        short => short.to_string(),
+    }
 }
 
 impl<'a> Validator<'a> {
@@ -146,24 +204,17 @@ impl<'a> Validator<'a> {
     }
 
     fn fits(&self, place: Place<'a>, value: &Value, depth: usize) -> bool {
-        let mut found = Vec::new();
+        let mut found = Found::noted();
         self.value(place, value, "", depth + 1, &mut found);
-        found.is_empty()
+        found.is_well
     }
 
-    fn value(
-        &self,
-        place: Place<'a>,
-        value: &Value,
-        path: &str,
-        depth: usize,
-        found: &mut Vec<Finding>,
-    ) {
-        if self.work(1).is_err() || depth > DEEPEST {
-            if found.len() <= MOST_FINDINGS {
-                push(found, path, TOO_COSTLY);
-            }
+    fn value(&self, place: Place<'a>, value: &Value, path: &str, depth: usize, found: &mut Found) {
+        if found.is_full() {
             return;
+        }
+        if self.work(1).is_err() || depth > DEEPEST {
+            return push(found, path, TOO_COSTLY);
         }
         let fields = match place.schema {
             Value::Object(fields) => fields,
@@ -214,25 +265,23 @@ impl<'a> Validator<'a> {
         value: &Value,
         path: &str,
         depth: usize,
-        found: &mut Vec<Finding>,
+        found: &mut Found,
     ) {
         if let Some(Value::Array(allowed)) = fields.get("enum")
             && self.compare(value, allowed.len()).is_ok()
             && !allowed.iter().any(|allowed| same(allowed, value))
         {
-            let words: Vec<_> = allowed.iter().take(10).map(ToString::to_string).collect();
-            let more = if allowed.len() > 10 { ", …" } else { "" };
-            push(
-                found,
-                path,
-                format!("has to be one of {}{more}", words.join(", ")),
-            );
+            found.push(path, || {
+                let words: Vec<_> = allowed.iter().take(10).map(shown).collect();
+                let more = if allowed.len() > 10 { ", …" } else { "" };
+                format!("has to be one of {}{more}", words.join(", "))
+            });
         }
         if let Some(only) = fields.get("const")
             && self.compare(value, 1).is_ok()
             && !same(only, value)
         {
-            push(found, path, format!("has to be {only}"));
+            found.push(path, || format!("has to be {}", shown(only)));
         }
         let list = |word: &str| {
             fields
@@ -282,7 +331,7 @@ impl<'a> Validator<'a> {
         items: &[Value],
         path: &str,
         depth: usize,
-        found: &mut Vec<Finding>,
+        found: &mut Found,
     ) {
         counts(
             fields,
@@ -330,7 +379,7 @@ impl<'a> Validator<'a> {
         entries: &Map<String, Value>,
         path: &str,
         depth: usize,
-        found: &mut Vec<Finding>,
+        found: &mut Found,
     ) {
         counts(
             fields,
@@ -346,9 +395,19 @@ impl<'a> Validator<'a> {
                 .flatten()
                 .filter_map(Value::as_str)
         };
+        let required = fields.get("required").and_then(Value::as_array);
+        if self
+            .work(required.map_or(0, Vec::len) / NAMES_OF_A_STEP)
+            .is_err()
+        {
+            return;
+        }
         for name in fields.get("required").into_iter().flat_map(names) {
             if !entries.contains_key(name) {
-                push(found, path, format!("the field `{name}` is missing"));
+                found.push(path, || format!("the field `{name}` is missing"));
+            }
+            if found.is_full() {
+                return;
             }
         }
         let properties = fields.get("properties").and_then(Value::as_object);
@@ -500,7 +559,7 @@ fn counts(
     (least, most, what): (&str, &str, &str),
     count: usize,
     path: &str,
-    found: &mut Vec<Finding>,
+    found: &mut Found,
 ) {
     let limit = |name: &str| fields.get(name).and_then(Value::as_u64);
     let count = count as u64;
@@ -520,7 +579,7 @@ fn counts(
     }
 }
 
-fn numbers(fields: &Map<String, Value>, number: &Number, path: &str, found: &mut Vec<Finding>) {
+fn numbers(fields: &Map<String, Value>, number: &Number, path: &str, found: &mut Found) {
     let Some(value) = number.as_f64() else { return };
     let bound = |name: &str| fields.get(name).and_then(Value::as_f64);
     // In draft 4 the exclusive words are booleans that sharpen the others.

@@ -7,8 +7,10 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use landform_api::budget::Size;
 use landform_yaml::Budget;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::problem::Problems;
 
@@ -168,12 +170,13 @@ fn json(
     let mut start = 0;
     while start < text.len() {
         let rest = &text[start..];
-        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        // As texts first: a value takes memory, and is measured before it is made.
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
         let mut begun = 0;
         let failed = loop {
             match stream.next() {
                 None => break None,
-                Some(Ok(value)) => {
+                Some(Ok(raw)) => {
                     let ended = stream.byte_offset();
                     let source = Source {
                         first: Some(lines.at(text, start + begun)),
@@ -182,7 +185,17 @@ fn json(
                         ..Source::whole(file)
                     };
                     begun = ended;
-                    flatten(value, source, problems, take);
+                    match within_budget(raw.get()) {
+                        Ok(value) => flatten(value, source, problems, take),
+                        Err(reason) => {
+                            let place = format!("{file}:{}", source.first.unwrap_or(1));
+                            problems.error(
+                                place,
+                                "",
+                                format!("this document is left out: {reason}"),
+                            );
+                        }
+                    }
                 }
                 Some(Err(error)) => break Some(error),
             }
@@ -201,6 +214,14 @@ fn json(
             None => return,
         }
     }
+}
+
+fn within_budget(text: &str) -> Result<Value, String> {
+    let size = Size::of_text(text.as_bytes());
+    Budget::FILE
+        .holds(&size)
+        .map_err(|exceeded| exceeded.to_string())?;
+    serde_json::from_str(text).map_err(|error| without_place(&error))
 }
 
 /// Arrays and lists of Kubernetes are taken apart.

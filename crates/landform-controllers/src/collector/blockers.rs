@@ -31,7 +31,7 @@ pub(super) fn below(state: &State, node: NodeId) -> Vec<Value> {
             if seen.len() >= LOOKED_AT {
                 break;
             }
-            if seen.insert(dependent.node) {
+            if !state.is_elsewhere(dependent.node, node) && seen.insert(dependent.node) {
                 stack.push(dependent.node);
             }
         }

@@ -18,7 +18,7 @@ pub(super) fn free(state: &mut State) -> Vec<(Title, String)> {
         .marked
         .keys()
         .copied()
-        .filter(|node| state.graph.dependent_count(*node) > 0)
+        .filter(|node| state.dependent_count(*node) > 0)
         .collect();
     let mut found = Vec::new();
     for members in state.graph.cycles(waiting) {

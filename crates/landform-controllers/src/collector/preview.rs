@@ -69,7 +69,7 @@ fn foresee(state: &State, root: NodeId, policy: Policy) -> Fate {
     while let Some(node) = next.pop_front() {
         for dependent in state.graph.dependents(node) {
             let dependent = dependent.node;
-            if fate.going.contains_key(&dependent) {
+            if fate.going.contains_key(&dependent) || state.is_elsewhere(dependent, node) {
                 continue;
             }
             let goes = match policy {

@@ -391,10 +391,10 @@ impl State {
                 .owners(node)
                 .any(|owner| self.standing_for(node, owner.node) == Standing::Orphaning);
             let held = |name: &str| marked.finalizers.iter().any(|held| &**held == name);
-            let dependents = self.graph.dependent_count(node);
+            let waits_for_none = held(FINALIZER_CASCADE) || held(FINALIZER_ORPHAN);
             return is_let_go
-                || ((held(FINALIZER_CASCADE) || held(FINALIZER_ORPHAN)) && dependents == 0)
-                || (held(FINALIZER_FOREGROUND) && self.graph.blocking_count(node) == 0);
+                || (waits_for_none && self.dependent_count(node) == 0)
+                || (held(FINALIZER_FOREGROUND) && self.blocking_count(node) == 0);
         }
         self.graph
             .owners(node)
@@ -419,13 +419,40 @@ impl State {
     /// What an owner means for this dependent: one in another namespace can't be meant, so that the
     /// reference leads nowhere.
     pub(crate) fn standing_for(&self, dependent: NodeId, owner: NodeId) -> Standing {
-        if let (Some(dependent), Some(found)) = (self.graph.get(dependent), self.graph.get(owner))
-            && self.kind(found.kind).kind.namespaced
-            && found.namespace != dependent.namespace
-        {
+        if self.is_elsewhere(dependent, owner) {
             return Standing::Gone;
         }
         self.standing(owner)
+    }
+
+    /// Whether an owner is in another namespace than what refers to it.
+    pub(crate) fn is_elsewhere(&self, dependent: NodeId, owner: NodeId) -> bool {
+        match (self.graph.get(dependent), self.graph.get(owner)) {
+            (Some(dependent), Some(owner)) => {
+                self.kind(owner.kind).kind.namespaced && owner.namespace != dependent.namespace
+            }
+            _ => false,
+        }
+    }
+
+    /// How many dependents an object has; none, if all that refer to it are elsewhere: who may write in another namespace
+    /// must not hold it.
+    pub(crate) fn dependent_count(&self, node: NodeId) -> usize {
+        let mut dependents = self.graph.dependents(node);
+        match dependents.all(|dependent| self.is_elsewhere(dependent.node, node)) {
+            true => 0,
+            false => self.graph.dependent_count(node),
+        }
+    }
+
+    /// The same, of those that it waits for in the foreground.
+    fn blocking_count(&self, node: NodeId) -> usize {
+        let blocking = self.graph.dependents(node).filter(|found| found.blocks);
+        let mut blocking = blocking.map(|found| found.node);
+        match blocking.all(|dependent| self.is_elsewhere(dependent, node)) {
+            true => 0,
+            false => self.graph.blocking_count(node),
+        }
     }
 
     /// An object with everything that a decision about it may see.
@@ -453,8 +480,8 @@ impl State {
             asked: has(ASKED),
             owners: owners.collect(),
             dependents: Dependents {
-                all: self.graph.dependent_count(node),
-                blocking: self.graph.blocking_count(node),
+                all: self.dependent_count(node),
+                blocking: self.blocking_count(node),
                 only_cycle: self.released_cycles.contains(&node),
             },
         };

@@ -167,6 +167,41 @@ async fn g12_an_owner_in_another_namespace_counts_as_absent() {
     world.left(&["owner"]).await;
 }
 
+/// Whoever may write in one namespace holds nothing in another, with whatever policy it is deleted.
+#[tokio::test]
+async fn g12_what_refers_to_an_owner_in_another_namespace_does_not_hold_it() {
+    let world = World::start().await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
+    world
+        .send(Method::POST, "/api/v1/namespaces", &namespace)
+        .await;
+    for policy in ["", "Foreground", "Background", "Orphan"] {
+        let name = format!("owner{}", policy.to_lowercase());
+        world.make(&name, &[]).await;
+        let mut references = world.references(&[name.as_str()]).await;
+        references[0]["blockOwnerDeletion"] = json!(true);
+        let holder = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": format!("far-{name}"), "finalizers": ["x.io/held"], "ownerReferences": references},
+        });
+        let path = "/api/v1/namespaces/team/configmaps";
+        assert_eq!(world.send(Method::POST, path, &holder).await.0, 201);
+        let options = match policy {
+            "" => json!({}),
+            policy => {
+                json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": policy})
+            }
+        };
+        let owner = format!("{MAPS}/{name}");
+        world.send(Method::DELETE, &owner, &options).await;
+        world
+            .until("the end of the owner", async || {
+                (world.get(&owner).await.0 == 404).then_some(())
+            })
+            .await;
+    }
+}
+
 #[tokio::test]
 async fn g12_a_cluster_scoped_owner_owns_what_is_in_a_namespace() {
     let mut world = World::start().await;

@@ -80,8 +80,9 @@ impl Limits {
             let Ok(data) = frame.map_err(Into::into)?.into_data() else {
                 continue;
             };
-            self.take(data.len() / BYTES_OF_A_CELL)?;
+            let before = text.len() / BYTES_OF_A_CELL;
             text.extend_from_slice(&data);
+            self.take(text.len() / BYTES_OF_A_CELL - before)?;
             if text.len() > LARGEST.bytes {
                 return Err(TooLarge::Alone(Exceeded::Bytes(LARGEST.bytes)).into());
             }
@@ -187,7 +188,7 @@ where
             let (head, body) = answer.await.map_err(Into::into)?.into_parts();
             // A watch that is refused is answered by a single text.
             let body = if watches && head.status.is_success() {
-                Events::of(body).boxed_unsync()
+                Events::of(body, limits).boxed_unsync()
             } else {
                 let text = limits.read(body).await?;
                 Full::new(text)
@@ -203,14 +204,27 @@ where
 struct Events<B> {
     body: B,
     line: Vec<u8>,
+    limits: Limits,
+    /// What is held for the largest line so far.
+    held: usize,
 }
 
 impl<B> Events<B> {
-    fn of(body: B) -> Self {
+    fn of(body: B, limits: Limits) -> Self {
         Self {
             body,
             line: Vec::new(),
+            limits,
+            held: 0,
         }
+    }
+
+    /// Holds as many cells for a line and what is made of it.
+    fn hold(&mut self, cells: usize) -> Result<(), TooLarge> {
+        let more = cells.saturating_sub(self.held);
+        self.limits.take(more)?;
+        self.held += more;
+        Ok(())
     }
 
     /// The lines that are complete by now.
@@ -219,10 +233,12 @@ impl<B> Events<B> {
         while let Some(end) = data.iter().position(|byte| *byte == b'\n') {
             self.line.extend_from_slice(&data[..=end]);
             data.advance(end + 1);
-            measure(&self.line)?;
+            let size = measure(&self.line)?;
+            self.hold(cells(&size))?;
             complete.append(&mut self.line);
         }
         self.line.extend_from_slice(&data);
+        self.hold(self.line.len() / BYTES_OF_A_CELL)?;
         match self.line.len() > LARGEST.bytes {
             true => Err(TooLarge::Alone(Exceeded::Bytes(LARGEST.bytes))),
             false => Ok(complete.into()),

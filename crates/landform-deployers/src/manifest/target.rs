@@ -122,6 +122,7 @@ pub(super) async fn connect(job: &Job<'_>) -> Result<Connection, DeployError> {
             limits: None,
         }),
         KUBERNETES_CLUSTER => {
+            job.context.computes_aside();
             let kubeconfig = kubeconfig(job, target).await?;
             let whose = format!("target {}", target.name);
             let (client, namespace, limits) = client(&whose, &kubeconfig).await?;

@@ -116,6 +116,7 @@ impl TargetSyncs {
             Ok(kubeconfig) => kubeconfig,
             Err(problem) => return Ok(vec![problem]),
         };
+        context.computes_aside();
         let whose = format!("the Secret {name}");
         let source = match target::client(&whose, &kubeconfig).await {
             Ok((source, ..)) => source,

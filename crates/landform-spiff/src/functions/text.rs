@@ -251,7 +251,7 @@ pub(super) fn base64_decode<'d>(meter: &Meter, arguments: &[Value<'d>]) -> Answe
 pub(super) fn hash<'d>(meter: &Meter, arguments: &[Value<'d>]) -> Answer<Value<'d>> {
     at_most(arguments, 2)?;
     let text = text_at(arguments, 0)?;
-    meter.work(1 + text.len() / 64)?;
+    meter.work(1 + text.len() / 16)?;
     let kind = match arguments.get(1) {
         Some(_) => text_at(arguments, 1)?,
         None => "sha256",

@@ -28,20 +28,30 @@ pub(super) const FUNCTIONS: &[Entry] = &[
         decoded(call, bytes, "base32")
     }),
     entry("sha1sum", 1, 1, |call| {
-        call.run.text(hexadecimal(&Sha1::digest(call.text(0)?)))
+        call.run.text(hexadecimal(&Sha1::digest(hashed(call)?)))
     }),
     entry("sha256sum", 1, 1, |call| {
-        call.run.text(hexadecimal(&Sha256::digest(call.text(0)?)))
+        call.run.text(hexadecimal(&Sha256::digest(hashed(call)?)))
     }),
     entry("sha512sum", 1, 1, |call| {
-        call.run.text(hexadecimal(&Sha512::digest(call.text(0)?)))
+        call.run.text(hexadecimal(&Sha512::digest(hashed(call)?)))
     }),
     entry("adler32sum", 1, 1, |call| {
-        call.run.text(adler32(call.text(0)?.as_bytes()).to_string())
+        call.run.text(adler32(hashed(call)?.as_bytes()).to_string())
     }),
     entry("urlParse", 1, 1, url_parse),
     entry("urlJoin", 1, 1, url_join),
 ];
+
+/// A sum takes this many bytes in the time of a step.
+const HASHED_BYTES_OF_A_STEP: usize = 16;
+
+/// The text to make a sum of, which is paid for.
+fn hashed<'a>(call: &'a Call<'_>) -> Answer<&'a str> {
+    let text = call.text(0)?;
+    call.run.work(text.len() / HASHED_BYTES_OF_A_STEP)?;
+    Ok(text)
+}
 
 fn decoded(call: &Call<'_>, bytes: Option<Vec<u8>>, form: &str) -> Answer {
     let bytes = bytes.ok_or_else(|| call.problem(format!("the text is not {form}")))?;
