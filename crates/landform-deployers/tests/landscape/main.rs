@@ -18,6 +18,7 @@ mod interrupt;
 mod manifests;
 mod names;
 mod nested;
+mod owners_lost;
 mod recorder;
 mod refusals;
 mod refused;
