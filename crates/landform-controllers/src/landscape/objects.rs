@@ -1,5 +1,6 @@
 //! Reads and writes of the kinds that a landscape consists of.
 
+use super::belonging::maker;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
 use kube::{Client, ResourceExt as _};
@@ -110,7 +111,10 @@ impl Objects {
         read: &DynamicObject,
         mut wanted: DynamicObject,
     ) -> Result<DynamicObject, Failure> {
-        if context.is_part(read) != Some(false) {
+        let own = context.object().metadata.uid.as_deref();
+        let anothers = || maker(read).is_some_and(|maker| Some(maker.as_str()) != own);
+        let is_noted = context.is_part(read).unwrap_or_else(|| !anothers());
+        if is_noted {
             return self.write(kind, read, &wanted).await;
         }
         // The API server writes the note; that it is none here is a difference, so that there is a write.

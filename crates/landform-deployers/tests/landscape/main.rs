@@ -10,6 +10,7 @@ mod abort;
 mod asked;
 mod automatic;
 mod changes;
+mod circles;
 mod deletion;
 mod drift;
 mod errors;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Landscape, OPERATION, data_import, product, template, text, wiring};
+use crate::harness::{Landscape, OPERATION, data_import, product, spec, template, text, wiring};
 use crate::nested::sub;
 
 const NESTED: &str = "Installation";
@@ -227,8 +227,8 @@ async fn i5b_i40b_an_export_that_was_taken_over_is_noted_as_the_heirs() {
     land.install("a", product("a", &[], &["y"]), wiring(&[], &["y"]))
         .await;
     land.phase("a", "Succeeded").await;
-    land.install("a", product("a", &[], &["z"]), wiring(&[], &["z"]))
-        .await;
+    let other = spec(product("a", &[], &["z"]), wiring(&[], &["z"]));
+    land.patch(NESTED, "a", json!({"spec": other})).await;
     land.install("b", product("b", &[], &["y"]), wiring(&[], &["y"]))
         .await;
     land.phase("a", "Succeeded").await;
