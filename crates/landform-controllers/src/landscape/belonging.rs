@@ -110,13 +110,23 @@ pub(super) async fn restore_nested(
     Ok(())
 }
 
-/// The installation that a nested one was made for, and that must put it right first: until then it would take itself for
-/// another's, or for nobody's.
-pub(super) fn awaited_parent(index: &Index, object: &DynamicObject) -> Option<String> {
+/// What a nested installation waits for that doesn't say whose it is: the one that it was made for must put it right first. Until
+/// then it would take itself for another's, or for nobody's.
+pub(super) fn awaited(index: &Index, object: &DynamicObject) -> Option<String> {
     if says_whose_it_is(object) {
         return None;
     }
-    index.maker_of(object)
+    let parent = index.maker_of(object)?;
+    let namespace = object.namespace().unwrap_or_default();
+    let facts = index.facts(&namespace, &parent);
+    Some(if facts.is_some_and(|facts| facts.ignored) {
+        format!(
+            "Installation {parent}: it has to say again whose this nested installation is (I5b), and it is ignored: remove its annotation {}",
+            keys::IGNORE
+        )
+    } else {
+        format!("Installation {parent}: it says again whose this nested installation is (I5b)")
+    })
 }
 
 /// Whether an installation that was made as a part of another one has an owner reference and the label of a parent. Others

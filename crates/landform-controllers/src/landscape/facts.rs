@@ -149,6 +149,8 @@ pub(super) struct Facts {
     pub(super) blueprint: Option<BlueprintUsed>,
     /// Whether its blueprint's files are known to be others than at the last update, its own or nested ones.
     pub(super) outdated: bool,
+    /// Whether nothing is done with it as long as it is annotated so (I1).
+    pub(super) ignored: bool,
     /// Whether it says whose it is, if it was made as a part of another one.
     pub(super) says_whose_it_is: bool,
     created: Option<Time>,
@@ -250,6 +252,7 @@ impl Facts {
             maps,
             taken: taken.collect(),
             owner: owning_installation(&object.metadata).map(str::to_owned),
+            ignored: is_ignored(object, status.phase),
             says_whose_it_is: belonging::says_whose_it_is(object),
             parent,
         }
@@ -435,6 +438,13 @@ fn is_about(error: Option<&LastError>, reason: &str) -> bool {
     error.is_some_and(|error| error.reason == reason)
 }
 
+/// Whether nothing is done with an installation in this phase (I1).
+pub(super) fn is_ignored(object: &DynamicObject, phase: Option<InstallationPhase>) -> bool {
+    let ignore = object.annotations().get(keys::IGNORE);
+    phase.is_some_and(InstallationPhase::is_final)
+        && ignore.is_some_and(|value| value == keys::TRUE)
+}
+
 pub(super) fn is_bare(object: &DynamicObject) -> bool {
     let annotation = object.annotations().get(keys::DELETE_WITHOUT_UNINSTALL);
     annotation.is_some_and(|value| value == keys::TRUE)
@@ -561,6 +571,10 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
             .any(|name| name == keys::FINALIZER);
         held.hash(&mut hasher);
         status["forceBegun"].as_bool().hash(&mut hasher);
+        if status["phase"] == "Failed" {
+            // A removal that is tried again by itself stays Failed, and those above repeat its error.
+            status["lastError"]["message"].as_str().hash(&mut hasher);
+        }
     }
     let annotations = object.annotations();
     for key in [

@@ -1,8 +1,11 @@
 //! What Landform made keeps belonging to the installation that it was made for, when others remove its owner references and labels (I5b).
 
+use landform_engine::view::Filter;
 use serde_json::{Value, json};
 
-use crate::harness::{Landscape, OPERATION, data_import, product, spec, template, text, wiring};
+use crate::harness::{
+    Landscape, OPERATION, contains, data_import, product, spec, template, text, wiring,
+};
 use crate::nested::sub;
 
 const NESTED: &str = "Installation";
@@ -285,4 +288,35 @@ async fn i5b_what_an_earlier_version_made_without_a_note_gets_one() {
     land.quiet().await;
     assert_eq!(belongings(&land).await, well);
     goes_on(&land, "after the notes").await;
+}
+
+#[tokio::test]
+async fn i1_i5b_what_an_ignored_parent_would_put_right_says_so() {
+    const IGNORE: &str = "landscaper.gardener.cloud/ignore";
+    let (land, nested) = root().await;
+    land.annotate(NESTED, "root", IGNORE, "true").await;
+    land.quiet().await;
+    let change = json!({"metadata": {"labels": null, "ownerReferences": null}});
+    land.patch(NESTED, &nested[1], change).await;
+    land.delete(NESTED, &nested[1]).await;
+    land.quiet().await;
+    let (objects, _) = land.engine.objects(Filter::default()).await.unwrap();
+    let found = objects.iter().find(|found| found.object.name == nested[1]);
+    let waits = found.unwrap().waiting_for.clone().unwrap_or_default();
+    contains(&waits, &["Installation root", "ignored", IGNORE]);
+    land.patch(
+        NESTED,
+        "root",
+        json!({"metadata": {"annotations": {IGNORE: null}}}),
+    )
+    .await;
+    let uid = land.get(NESTED, &nested[1]).await["metadata"]["uid"].clone();
+    land.until(NESTED, &nested[1], |found| {
+        !found.is_null()
+            && found["metadata"]["uid"] != uid
+            && found["status"]["phase"] == "Succeeded"
+    })
+    .await;
+    land.quiet().await;
+    land.phase("root", "Succeeded").await;
 }

@@ -8,6 +8,16 @@ use landform_e2e::{Lines, run};
 use crate::assert_contains;
 use crate::project::{Installation, Project};
 
+const UP: [&str; 7] = [
+    "up",
+    ".",
+    "--listen",
+    "127.0.0.1:0",
+    "--wait",
+    "--timeout",
+    "50s",
+];
+
 /// An installation with a command whose removal does what a script says.
 fn project(removal: &str, timeout: &str) -> Project {
     let project = Project::empty();
@@ -23,15 +33,7 @@ fn project(removal: &str, timeout: &str) -> Project {
         ..Installation::default()
     };
     project.write("db.yaml", &db.named("db"));
-    let up = run(&mut project.command(&[
-        "up",
-        ".",
-        "--listen",
-        "127.0.0.1:0",
-        "--wait",
-        "--timeout",
-        "50s",
-    ]));
+    let up = run(&mut project.command(&UP));
     assert!(up.status.success(), "{}", up.report());
     project
 }
@@ -67,7 +69,7 @@ fn i35b_what_fails_and_is_tried_again_is_told_with_the_way_out() {
     down.expect(&["✗ DeployItem/", "3"]);
     let advice = down.expect(&[
         "→ ",
-        "landform retry deployitem/",
+        "landform retry DeployItem/",
         "kubectl annotate deployitem",
     ]);
     // The server lives as long as the command, which goes on.
@@ -78,27 +80,27 @@ fn i35b_what_fails_and_is_tried_again_is_told_with_the_way_out() {
 
 #[test]
 fn i35b_what_needs_a_person_ends_at_once_with_a_code() {
-    let project = project("sleep 600", "2s");
+    const IGNORE: &str = "landscaper.gardener.cloud/ignore";
+    let project = project("true", "1m");
+    project.edit(
+        "db.yaml",
+        "  name: db\n",
+        &format!("  name: db\n  annotations: {{{IGNORE}: \"true\"}}\n"),
+    );
+    let ready = run(&mut project.command(&UP));
+    assert!(ready.status.success(), "{}", ready.report());
     let down = run(&mut project.command(&["down", ".", "--yes", "--timeout", "5m"]));
     assert_eq!(down.status.code(), Some(1), "{}", down.report());
-    assert_contains(
-        &down.stdout,
-        &["✗ DeployItem/", "within 2s", "landform retry deployitem/"],
-    );
+    assert_contains(&down.stdout, &["✗ Installation/db", IGNORE, "→ remove"]);
     assert_contains(
         &down.stderr,
         &["doesn't go on before you do", "`landform up"],
     );
-    let advice = down
-        .stdout
-        .lines()
-        .find(|line| line.contains("→ remove"))
-        .unwrap();
 
     // The advice, followed.
     let mut up = project.up(&[]);
     up.expect(&["landform ready: "]);
-    follow(&project, advice, "kubectl annotate deployitem");
+    follow(&project, &down.stdout, "kubectl annotate installation");
     up.expect(&["The project was taken down"]);
     assert!(up.finish().status.success());
 }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::landscaper::{self, Condition, ConditionStatus, InstallationPhase, keys};
+use landform_api::landscaper::{self, Condition, ConditionStatus};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::installation::decide;
 use landform_engine::{
@@ -87,10 +87,8 @@ impl Installations {
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
-        if let Some(parent) = belonging::awaited_parent(&self.index, context.object()) {
-            return Ok(Outcome::Wait(format!(
-                "Installation {parent}: it says again whose this nested installation is (I5b)"
-            )));
+        if let Some(parent) = belonging::awaited(&self.index, context.object()) {
+            return Ok(Outcome::Wait(parent));
         }
         shared_context::ensure(context, &self.index).await?;
         let mut run = act::Act::new(context, &self.index, &self.blueprints)?;
@@ -125,9 +123,7 @@ impl Installations {
     async fn restore(&self, context: &Context) -> Result<(), Failure> {
         let object = context.object();
         let status = facts::read(object).status;
-        let is_final = status.phase.is_some_and(InstallationPhase::is_final);
-        let ignore = object.annotations().get(keys::IGNORE);
-        if is_final && ignore.is_some_and(|value| value == keys::TRUE) {
+        if facts::is_ignored(object, status.phase) {
             return Ok(());
         }
         let objects = Objects::new(context.client(), &object.namespace().unwrap_or_default());
