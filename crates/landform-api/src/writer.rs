@@ -234,6 +234,10 @@ mod tests {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeFor(pub String);
 
+/// In the extensions of a request beside [`MadeFor`]: what the request changes is made for that object from now on, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakesOver;
+
 /// For which object Landform made another one, as the API server notes it in [`ANNOTATION_MAKER`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Maker {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response};
-use landform_api::writer::{Authors, MadeFor, Maker, OnBehalf, Together, WholeContent};
+use landform_api::writer::{Authors, MadeFor, Maker, OnBehalf, TakesOver, Together, WholeContent};
 use landform_store::Store;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -169,6 +169,8 @@ pub(crate) struct Call {
     pub(crate) claim: Claim,
     /// For which object the caller creates others, if that is to be noted.
     pub(crate) maker: Option<Maker>,
+    /// For which object the caller takes over what it changes, if that is to be noted.
+    pub(crate) taker: Option<Maker>,
 }
 
 impl Call {
@@ -360,6 +362,8 @@ impl ApiServer {
             uid,
             writer: identity.writer(),
         });
+        let takes_over = parts.extensions.remove::<TakesOver>().is_some();
+        let taker = maker.clone().filter(|_| takes_over);
         if let Some(draft) = draft {
             draft.acts_as(&identity);
         }
@@ -404,6 +408,7 @@ impl ApiServer {
             authors,
             claim,
             maker,
+            taker,
         };
         if is_watch && self.shared.stopping.is_cancelled() {
             return Err(

@@ -14,7 +14,7 @@ use kube::Client;
 use kube::client::Body;
 use landform_api::GroupKind;
 use landform_api::kind::split_api_version;
-use landform_api::writer::{Authors, MadeFor, OnBehalf, Together, Writer};
+use landform_api::writer::{Authors, MadeFor, OnBehalf, TakesOver, Together, Writer};
 use landform_schedule::{RunId, Version};
 use landform_threads::aside_if;
 use serde::Deserialize;
@@ -43,24 +43,36 @@ pub(crate) struct Clients {
 impl Clients {
     /// The client with the engine's own rights.
     pub(crate) fn own(&self) -> Client {
-        self.client_of(Guise::default(), None)
+        self.client_of(Guise::default(), None, None)
     }
 
     /// A client whose requests are those of others.
     pub(crate) fn client_with(&self, guise: Guise) -> Client {
-        self.client_of(guise, None)
+        self.client_of(guise, None, None)
     }
 
     /// The same; what it creates is noted as made for the object with this uid.
     pub(crate) fn maker_with(&self, guise: Guise, uid: &str) -> Client {
-        self.client_of(guise, Some(MadeFor(uid.to_owned())))
+        self.client_of(guise, Some(MadeFor(uid.to_owned())), None)
     }
 
-    fn client_of(&self, guise: Guise, made_for: Option<MadeFor>) -> Client {
+    /// The engine's own client; what it changes is noted as made for the object with this uid, too.
+    pub(crate) fn taker(&self, uid: &str) -> Client {
+        let made_for = MadeFor(uid.to_owned());
+        self.client_of(Guise::default(), Some(made_for), Some(TakesOver))
+    }
+
+    fn client_of(
+        &self,
+        guise: Guise,
+        made_for: Option<MadeFor>,
+        takes_over: Option<TakesOver>,
+    ) -> Client {
         let service = OwnWrites {
             clients: self.clone(),
             guise,
             made_for,
+            takes_over,
         };
         Client::new(service, self.client.default_namespace())
     }
@@ -79,6 +91,7 @@ struct OwnWrites {
     clients: Clients,
     guise: Guise,
     made_for: Option<MadeFor>,
+    takes_over: Option<TakesOver>,
 }
 
 impl tower::Service<Request<Body>> for OwnWrites {
@@ -116,6 +129,9 @@ impl tower::Service<Request<Body>> for OwnWrites {
         request.extensions_mut().insert(OnBehalf(on_behalf));
         if let Some(made_for) = self.made_for.clone() {
             request.extensions_mut().insert(made_for);
+        }
+        if let Some(takes_over) = self.takes_over {
+            request.extensions_mut().insert(takes_over);
         }
         let target = target(&path, request.uri().path());
         let is_status = target == WriteTarget::Own && request.uri().path().ends_with("/status");

@@ -154,6 +154,14 @@ impl Context {
         self.clients.maker_with(Guise::default(), uid)
     }
 
+    /// The client of [`Context::client`] for what the run's object takes over from another one: what it changes is noted as made
+    /// for the run's object.
+    #[must_use]
+    pub fn taking_over(&self) -> Client {
+        let uid = self.object.metadata.uid.as_deref().unwrap_or_default();
+        self.clients.taker(uid)
+    }
+
     /// Whether an object was made as a part of the run's object, whatever its labels and owner references say, which others may
     /// have edited. None where the API notes no makers.
     #[must_use]

@@ -76,6 +76,18 @@ pub fn export_secret(deploy_item: &str) -> String {
     secret_of_item(format!("{deploy_item}-export"))
 }
 
+/// A hash of what an export Secret holds. Its deployer notes it there, so that an edited Secret is told from one that is as it was
+/// written.
+#[must_use]
+pub fn export_hash<'a>(data: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> String {
+    let mut all = Sha1::new();
+    for (key, value) in data {
+        all.update(format!("{}/{key}/{}/", key.len(), value.len()));
+        all.update(value);
+    }
+    base32(&all.finalize())
+}
+
 /// The Secret with what a deploy item's command was started with, if anything of it is secret.
 #[must_use]
 pub fn command_secret(deploy_item: &str) -> String {

@@ -222,12 +222,11 @@ pub fn is_own_group(group: &str) -> bool {
     group == GROUP || group == "landform.dev" || group.ends_with(".landform.dev")
 }
 
-/// Notes for which object another one is made (C6). It stays as it was noted first; what a client sends is dropped.
+/// Notes for which object another one is made (C6). It stays as it was noted until it is taken over for another object; what a
+/// client sends is dropped.
 pub fn note_maker(object: &mut Object, old: Option<&Object>, maker: Option<&Maker>) {
-    let note = match old {
-        Some(old) => annotation(old, ANNOTATION_MAKER).map(ToOwned::to_owned),
-        None => maker.map(Maker::note),
-    };
+    let noted = || annotation(old?, ANNOTATION_MAKER).map(ToOwned::to_owned);
+    let note = maker.map(Maker::note).or_else(noted);
     set_note(object, ANNOTATION_MAKER, note);
 }
 

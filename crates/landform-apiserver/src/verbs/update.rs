@@ -132,7 +132,7 @@ impl ApiServer {
                     rules::prepare_update(resource, &mut object, &old, part);
                     let (authors, claim) = (options.authors.clone().and(filled), options.claim);
                     rules::note_writer(resource, &mut object, Some(&old), &authors, claim);
-                    rules::note_maker(&mut object, Some(&old), None);
+                    rules::note_maker(&mut object, Some(&old), options.taker.as_ref());
                     let errors = write::problems(resource, &mut object, Some(&old));
                     if !errors.is_empty() {
                         return Err(place.invalid(place.name(), &errors));

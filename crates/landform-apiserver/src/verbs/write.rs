@@ -34,6 +34,8 @@ pub(crate) struct WriteOptions {
     pub(crate) claim: Claim,
     /// For which object it creates others, if that is to be noted (C6).
     pub(crate) maker: Option<Maker>,
+    /// For which object it takes over what it changes (I40b).
+    pub(crate) taker: Option<Maker>,
     /// Who writes, as far as room goes.
     pub(crate) spender: Spender,
 }
@@ -50,6 +52,7 @@ impl WriteOptions {
         },
         claim: Claim::Vouched,
         maker: None,
+        taker: None,
         spender: Spender::Server,
     };
 
@@ -62,6 +65,7 @@ impl WriteOptions {
             authors: call.authors.clone(),
             claim: call.claim,
             maker: call.maker.clone(),
+            taker: call.taker.clone(),
             spender: if call.identity.is_internal() {
                 Spender::Own
             } else {

@@ -22,6 +22,7 @@ use landform_decide::{Rule, Standing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::belonging;
 use super::content;
 use super::objects::{labelled, owning_execution, owning_installation};
 
@@ -94,7 +95,8 @@ pub(super) struct BlueprintUsed {
 pub(super) struct Facts {
     pub(super) name: String,
     pub(super) parent: Option<String>,
-    /// The installation that owns it. After a rename of the parent this is the new name at once.
+    /// The installation that owns it. After a rename of the parent this is the new name at once. Where others have removed the
+    /// owner reference, it is the one that the API server has noted.
     pub(super) owner: Option<String>,
     pub(super) phase: Option<InstallationPhase>,
     pub(super) up_to_date: bool,
@@ -137,6 +139,8 @@ pub(super) struct Facts {
     pub(super) error: Option<String>,
     /// Whether it has failed because a write was refused that it tries again.
     pub(super) refused: bool,
+    /// Whether it says that it has failed because it is in a circle.
+    pub(super) of_circle: bool,
     /// Whether it has failed because of what is nested in it.
     pub(super) failed_below: bool,
     /// Whether its spec is what its parent has written.
@@ -145,14 +149,22 @@ pub(super) struct Facts {
     pub(super) blueprint: Option<BlueprintUsed>,
     /// Whether its blueprint's files are known to be others than at the last update, its own or nested ones.
     pub(super) outdated: bool,
+    /// Whether nothing is done with it as long as it is annotated so (I1).
+    pub(super) ignored: bool,
+    /// Whether it says whose it is, if it was made as a part of another one.
+    pub(super) says_whose_it_is: bool,
     created: Option<Time>,
 }
 
 impl Facts {
     pub(super) fn of(object: &DynamicObject) -> Self {
+        Self::nested_in(parent_of(object), object)
+    }
+
+    /// The same of one whose parent is known, whatever its label says.
+    pub(super) fn nested_in(parent: Option<String>, object: &DynamicObject) -> Self {
         let installation = read(object);
         let (spec, status) = (&installation.spec, &installation.status);
-        let parent = parent_of(object);
         let scope = parent.as_deref().map(names::installation_context);
         let name = |key: &str| names::data_name(scope.as_deref(), key);
         let given = |kind, key: &str| Given {
@@ -226,6 +238,7 @@ impl Facts {
                 .as_ref()
                 .map(|error| error.message.clone()),
             refused: has_failed_by(status, WRITE_REFUSED),
+            of_circle: has_failed_by(status, IN_CIRCLE),
             failed_below: has_failed_by(status, NESTED_FAILED),
             operation: operation_of(object),
             marked: object.metadata.deletion_timestamp.is_some(),
@@ -239,6 +252,8 @@ impl Facts {
             maps,
             taken: taken.collect(),
             owner: owning_installation(&object.metadata).map(str::to_owned),
+            ignored: is_ignored(object, status.phase),
+            says_whose_it_is: belonging::says_whose_it_is(object),
             parent,
         }
     }
@@ -411,6 +426,9 @@ fn is_gone_as_far_as_possible(object: &DynamicObject, status: &StatusGlance) -> 
     marked && (failed || !held)
 }
 
+/// The reason of a last error about a circle of imports.
+pub(super) const IN_CIRCLE: &str = "CyclicDependencies";
+
 /// Whether it has failed, and the last error has this reason.
 pub(super) fn has_failed_by(status: &StatusGlance, reason: &str) -> bool {
     status.phase == Some(InstallationPhase::Failed) && is_about(status.last_error.as_ref(), reason)
@@ -418,6 +436,13 @@ pub(super) fn has_failed_by(status: &StatusGlance, reason: &str) -> bool {
 
 fn is_about(error: Option<&LastError>, reason: &str) -> bool {
     error.is_some_and(|error| error.reason == reason)
+}
+
+/// Whether nothing is done with an installation in this phase (I1).
+pub(super) fn is_ignored(object: &DynamicObject, phase: Option<InstallationPhase>) -> bool {
+    let ignore = object.annotations().get(keys::IGNORE);
+    phase.is_some_and(InstallationPhase::is_final)
+        && ignore.is_some_and(|value| value == keys::TRUE)
 }
 
 pub(super) fn is_bare(object: &DynamicObject) -> bool {
@@ -546,6 +571,10 @@ pub(super) fn movement(object: &DynamicObject) -> u64 {
             .any(|name| name == keys::FINALIZER);
         held.hash(&mut hasher);
         status["forceBegun"].as_bool().hash(&mut hasher);
+        if status["phase"] == "Failed" {
+            // A removal that is tried again by itself stays Failed, and those above repeat its error.
+            status["lastError"]["message"].as_str().hash(&mut hasher);
+        }
     }
     let annotations = object.annotations();
     for key in [
@@ -580,6 +609,7 @@ pub(super) fn content(object: &DynamicObject) -> u64 {
     ] {
         annotations.get(key).hash(&mut hasher);
     }
+    belonging::says_whose_it_is(object).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -108,6 +108,7 @@ impl<'a> Family<'a> {
             marked: facts.marked,
             operation: facts.operation,
             refused: facts.refused,
+            of_circle: facts.of_circle,
             unclaimed: facts.unclaimed && facts.operation.is_none(),
             needs: self.needs(facts),
             after: self.after(facts),

@@ -8,9 +8,10 @@ use kube::core::DynamicObject;
 use landform_api::landscaper::keys;
 use landform_api::landscaper::report::ObjectName;
 use landform_decide::execution::Item;
-use landform_decide::installation::{Child, Dependency};
+use landform_decide::installation::{Child, ChildKind, Dependency};
 use parking_lot::RwLock;
 
+use super::belonging;
 use super::blueprints::Sums;
 use super::facts::{self, Facts, Generations, Given, GivenKind, TargetList};
 use super::family::{self, Family};
@@ -40,6 +41,10 @@ struct Maps {
     edited: BTreeSet<Name>,
     given: BTreeMap<(String, Given), Seen>,
     contexts: BTreeSet<Name>,
+    /// Installations and executions by uid.
+    uids: BTreeMap<String, (ChildKind, Name)>,
+    /// Whether the API server notes makers: some object has such a note.
+    makers_noted: bool,
 }
 
 /// A DataObject or a Target as it was last seen.
@@ -47,15 +52,25 @@ struct Seen {
     generation: String,
     /// Whether its content is what an installation has written.
     intact: bool,
-    /// Whether no installation has written it.
-    of_person: bool,
+    /// Whether it has neither an owner nor the label of what installations write.
+    unclaimed: bool,
+    /// Whether Landform has written it, and others have removed its owner.
+    ownerless: bool,
+    /// Whether Landform has written it, and the API server has noted no maker.
+    unnoted: bool,
+    /// The uid of what it was made for, as the API server noted it.
+    maker: Option<String>,
 }
 
 impl Index {
     pub(super) fn installation_seen(&self, object: &DynamicObject) {
         let name = name_of(object);
-        let facts = Facts::of(object);
+        let maker = self.maker_of(object);
+        let parent = facts::parent_of(object).or_else(|| maker.clone());
+        let mut facts = Facts::nested_in(parent, object);
+        facts.owner = facts.owner.or(maker);
         let mut maps = self.0.write();
+        maps.note_uid(ChildKind::Installation, object);
         if maps.installations.get(&name) == Some(&facts) {
             return;
         }
@@ -76,9 +91,11 @@ impl Index {
         maps.installations.insert(name, facts);
     }
 
-    pub(super) fn installation_gone(&self, namespace: &str, name: &str) {
+    pub(super) fn installation_gone(&self, namespace: &str, name: &str, uid: &str) {
         let name = (namespace.to_owned(), name.to_owned());
-        self.0.write().forget_installation(&name);
+        let mut maps = self.0.write();
+        maps.forget_uid(ChildKind::Installation, uid, &name);
+        maps.forget_installation(&name);
     }
 
     pub(super) fn item_seen(&self, object: &DynamicObject) {
@@ -144,6 +161,7 @@ impl Index {
             && owning_installation(&object.metadata).is_some();
         let name = name_of(object);
         let mut maps = self.0.write();
+        maps.note_uid(ChildKind::Execution, object);
         if as_written {
             maps.edited.remove(&name);
         } else {
@@ -152,9 +170,10 @@ impl Index {
         maps.executions.insert(name, child);
     }
 
-    pub(super) fn execution_gone(&self, namespace: &str, name: &str) {
+    pub(super) fn execution_gone(&self, namespace: &str, name: &str, uid: &str) {
         let name = (namespace.to_owned(), name.to_owned());
         let mut maps = self.0.write();
+        maps.forget_uid(ChildKind::Execution, uid, &name);
         maps.edited.remove(&name);
         maps.executions.remove(&name);
     }
@@ -164,11 +183,16 @@ impl Index {
         let seen = Seen {
             generation: facts::generation(kind, object),
             intact: facts::is_intact(kind, object),
-            of_person: owning_installation(&object.metadata).is_none()
+            unclaimed: owning_installation(&object.metadata).is_none()
                 && !object.labels().contains_key(keys::DATA_SOURCE_TYPE),
+            ownerless: belonging::is_ownerless(object),
+            unnoted: belonging::is_unnoted(object),
+            maker: belonging::maker(object),
         };
         let key = (namespace, Given { kind, name });
-        self.0.write().given.insert(key, seen);
+        let mut maps = self.0.write();
+        maps.makers_noted |= seen.maker.is_some();
+        maps.given.insert(key, seen);
     }
 
     pub(super) fn given_gone(&self, kind: GivenKind, namespace: &str, name: &str) {
@@ -209,8 +233,39 @@ impl Index {
         objects.into_iter().find(|object| {
             let given = facts::given_of(object);
             let seen = given.and_then(|given| maps.given.get(&(namespace.to_owned(), given)));
-            seen.is_none_or(|seen| !seen.intact)
+            seen.is_none_or(|seen| !seen.intact || seen.ownerless)
         })
+    }
+
+    /// Those of some objects that Landform has written and that don't say whose they are: others have removed the owner (I5b), or an
+    /// earlier version of Landform made them, which had no makers noted.
+    pub(super) fn unclear<'a>(
+        &self,
+        namespace: &str,
+        objects: impl IntoIterator<Item = &'a ObjectName>,
+    ) -> Vec<&'a ObjectName> {
+        let maps = self.0.read();
+        let objects = objects.into_iter();
+        let unclear = objects.filter(|object| {
+            let given = facts::given_of(object);
+            let seen = given.and_then(|given| maps.given.get(&(namespace.to_owned(), given)));
+            seen.is_some_and(|seen| seen.ownerless || (seen.unnoted && maps.makers_noted))
+        });
+        unclear.collect()
+    }
+
+    /// The installation that an object was made for, as the API server noted it.
+    pub(super) fn maker_of(&self, object: &DynamicObject) -> Option<String> {
+        self.made_for(ChildKind::Installation, object)
+    }
+
+    /// The installation or execution that an object was made for, as the API server noted it.
+    pub(super) fn made_for(&self, kind: ChildKind, object: &DynamicObject) -> Option<String> {
+        let maker = belonging::maker(object)?;
+        let maps = self.0.read();
+        let (found, (namespace, name)) = maps.uids.get(&maker)?;
+        let here = Some(namespace) == object.metadata.namespace.as_ref();
+        (*found == kind && here).then(|| name.clone())
     }
 
     /// The execution of an installation, as it was last seen.
@@ -229,7 +284,9 @@ impl Index {
             || nested.any(|child| {
                 let child = (namespace.to_owned(), child.clone());
                 let facts = maps.installations.get(&child);
-                facts.is_some_and(|facts| !facts.as_written || facts.owner.is_none())
+                facts.is_some_and(|facts| {
+                    !facts.as_written || !facts.says_whose_it_is || facts.owner.is_none()
+                })
             })
     }
 
@@ -523,7 +580,10 @@ impl Maps {
 
     fn is_a_persons(&self, namespace: &str, given: &Given) -> bool {
         let seen = self.given.get(&(namespace.to_owned(), given.clone()));
-        seen.is_some_and(|seen| seen.of_person)
+        seen.is_some_and(|seen| {
+            let maker = seen.maker.as_ref().and_then(|uid| self.uids.get(uid));
+            seen.unclaimed && maker.is_none()
+        })
     }
 
     /// The installation from which another one imports something. What a person has made comes from none, whichever would
@@ -544,6 +604,21 @@ impl Maps {
             .get(&(namespace.to_owned(), of.to_owned()));
         let others = others.filter(|facts| importer.is_none_or(|own| own.owner == facts.owner));
         others.min_by_key(|facts| facts.claim(given))
+    }
+
+    fn note_uid(&mut self, kind: ChildKind, object: &DynamicObject) {
+        self.makers_noted |= belonging::maker(object).is_some();
+        if let Some(uid) = object.uid() {
+            self.uids.insert(uid, (kind, name_of(object)));
+        }
+    }
+
+    fn forget_uid(&mut self, kind: ChildKind, uid: &str, name: &Name) {
+        // One that was renamed has been seen under its new name already.
+        let is_it = |(found, at): &(ChildKind, Name)| *found == kind && at == name;
+        if self.uids.get(uid).is_some_and(is_it) {
+            self.uids.remove(uid);
+        }
     }
 
     fn forget_installation(&mut self, name: &Name) {

@@ -20,6 +20,7 @@
 //!   what it knows of siblings is as new as the change that brought the run.
 //! - Nothing is taken over that somebody else owns, and nothing is deleted but by uid.
 
+mod belonging;
 pub mod blueprints;
 mod content;
 mod execution;

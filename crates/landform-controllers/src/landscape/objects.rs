@@ -1,8 +1,10 @@
 //! Reads and writes of the kinds that a landscape consists of.
 
+use super::belonging::maker;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind as KubeKind, ObjectMeta};
 use kube::{Client, ResourceExt as _};
+use landform_api::keys::ANNOTATION_MAKER;
 use landform_api::landscaper::{API_VERSION, GROUP, VERSION, keys, labels, names};
 use landform_engine::{Context, Failure};
 use serde_json::{Value, json};
@@ -60,6 +62,18 @@ impl Objects {
         objects.create_object(kind, &object).await
     }
 
+    /// Creates an object that is noted as made for the one of a run. `None` when another one has its name.
+    pub(super) async fn create_noted(
+        &self,
+        context: &Context,
+        kind: &str,
+        metadata: Value,
+        content: Value,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        let objects = Self::new(context.making_parts(), &self.namespace);
+        objects.create(kind, metadata, content).await
+    }
+
     /// Creates an object. `None` when another one has its name.
     pub(super) async fn create(
         &self,
@@ -86,6 +100,28 @@ impl Objects {
                 Err(Failure::of_write(error, &what))
             }
         }
+    }
+
+    /// Writes an object of the run's object of which a version was read as it should be now. One that was made for another object
+    /// is noted as this one's in the same write.
+    pub(super) async fn write_own(
+        &self,
+        context: &Context,
+        kind: &str,
+        read: &DynamicObject,
+        mut wanted: DynamicObject,
+    ) -> Result<DynamicObject, Failure> {
+        let own = context.object().metadata.uid.as_deref();
+        let anothers = || maker(read).is_some_and(|maker| Some(maker.as_str()) != own);
+        let is_noted = context.is_part(read).unwrap_or_else(|| !anothers());
+        if is_noted {
+            return self.write(kind, read, &wanted).await;
+        }
+        // The API server writes the note; that it is none here is a difference, so that there is a write.
+        let annotations = wanted.metadata.annotations.get_or_insert_default();
+        annotations.insert(ANNOTATION_MAKER.to_owned(), String::new());
+        let objects = Self::new(context.taking_over(), &self.namespace);
+        objects.write(kind, read, &wanted).await
     }
 
     /// Writes an object of which a version was read as it should be now, if it isn't already.

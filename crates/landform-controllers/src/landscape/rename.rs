@@ -101,8 +101,9 @@ async fn carry(
         name: wanted.name_any(),
         ..ObjectName::default()
     };
+    let noting = Objects::new(run.making_parts(), objects.namespace());
     // One that is there is this installation's from before, or one that the update takes over or complains about.
-    let there = match objects.create_object(&given.kind, &wanted).await? {
+    let there = match noting.create_object(&given.kind, &wanted).await? {
         Some(created) => Some(created),
         None => objects.get(&given.kind, &name.name).await?,
     };

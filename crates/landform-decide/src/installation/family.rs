@@ -24,6 +24,8 @@ pub struct Nested {
     pub operation: Option<Operation>,
     /// Whether a write of its own was refused, which it tries again by itself.
     pub refused: bool,
+    /// Whether it says that it has failed because it is in a circle.
+    pub of_circle: bool,
     /// Whether all that it waits for below is a deployer that has not come yet.
     pub unclaimed: bool,
     /// What it needs before it can be updated.
@@ -151,14 +153,16 @@ impl<'a> Family<'a> {
         let found = match settled(nested) {
             // Nothing in a circle runs, whatever it is asked for (R7).
             _ if is_asked(nested) && !in_circle => Found::new(Standing::AtWork),
-            Some(standing) => Found {
-                unclaimed: standing.is_at_work() && nested.unclaimed,
-                ..Found::new(standing)
-            },
+            // The circle is open, and it has not been run since: that phase isn't so any more.
+            _ if nested.of_circle && !in_circle && !nested.marked => self.prospects(nested),
             None if in_circle => Found::waits(
                 Standing::Failed,
                 "it imports from itself, or from others that do".to_owned(),
             ),
+            Some(standing) => Found {
+                unclaimed: standing.is_at_work() && nested.unclaimed,
+                ..Found::new(standing)
+            },
             None => self.prospects(nested),
         };
         self.found.insert(&nested.name, found.clone());
@@ -272,6 +276,7 @@ mod tests {
             marked: false,
             operation: None,
             refused: false,
+            of_circle: false,
             unclaimed: false,
             after: needs.iter().filter_map(sibling).collect(),
             needs: needs.to_vec(),
@@ -312,6 +317,25 @@ mod tests {
         }
         let all = [nested("b", PendingDependencies, &[on("gone")])];
         assert_eq!(standing(&all, "b"), Standing::AtWork, "it can go on");
+    }
+
+    #[test]
+    fn i10b_i11b_a_circle_that_was_opened_has_failed_no_more() {
+        let circle = |name: &str, on_other: &str| Nested {
+            of_circle: true,
+            ..nested(name, Failed, &[on(on_other)])
+        };
+        let closed = [circle("a", "b"), circle("b", "a")];
+        assert_eq!(standing(&closed, "a"), Standing::Failed);
+        assert_eq!(standing(&closed, "b"), Standing::Failed);
+        // "a" imports from elsewhere now, and has run; "b" has not been looked at since.
+        let open = [nested("a", Succeeded, &[]), circle("b", "a")];
+        assert_eq!(standing(&open, "b"), Standing::AtWork);
+        let open = [nested("a", Failed, &[]), circle("b", "a")];
+        assert_eq!(standing(&open, "b"), Standing::Failed, "it waits for a");
+        // What failed otherwise has failed.
+        let other = [nested("a", Succeeded, &[]), nested("b", Failed, &[on("a")])];
+        assert_eq!(standing(&other, "b"), Standing::Failed);
     }
 
     #[test]

@@ -21,6 +21,8 @@ use super::work::Work;
 use super::{ABORTED, Former, IDENTITY};
 use crate::deployer::{DeployError, Deployer, Wake};
 
+/// Stands between an error and the one that was there before it.
+const CAUSED_BY: &str = "; the last error was: ";
 /// The next run sees the item as it is when nothing of its former deployer is left.
 const TAKEN_OVER: Duration = Duration::from_millis(100);
 
@@ -241,7 +243,7 @@ impl Act<'_> {
         let mut error = late_error(late);
         let before = self.item.object.status.last_error.as_ref();
         if let Some(before) = before.filter(|_| !matches!(late, Late::Pickup { .. })) {
-            error.message = format!("{}; the last error was: {}", error.message, before.message);
+            error.message = format!("{}{CAUSED_BY}{}", error.message, before.message);
         }
         self.end_as_failed(&error).await?;
         self.give_up().await
@@ -304,15 +306,18 @@ impl Act<'_> {
     /// waited for: the error says so if it doesn't.
     async fn interrupt(&self, deployer: Option<&Arc<dyn Deployer>>) -> Result<Outcome, Failure> {
         let before = self.item.object.status.last_error.as_ref();
-        // A process may have ended between this error and the end of the request.
-        let before = before.filter(|before| before.reason != INTERRUPTED);
-        let before = before.map(|before| format!("; the last error was: {}", before.message));
+        // A process may have ended between this error and the end of the request: then the cause is the one that it tells.
+        let cause = before.and_then(|before| match before.reason.as_str() {
+            INTERRUPTED => Some(before.message.split_once(CAUSED_BY)?.1),
+            _ => Some(before.message.as_str()),
+        });
+        let cause = cause.map(|cause| format!("{CAUSED_BY}{cause}"));
         let goes_on = self.end_care(deployer).await.err();
         let goes_on = goes_on.map(|failure| format!("; it may still go on: {failure}"));
         let message = format!(
             "the work was interrupted on request before it came to an end{}{}",
-            before.unwrap_or_default(),
-            goes_on.unwrap_or_default()
+            goes_on.unwrap_or_default(),
+            cause.unwrap_or_default()
         );
         let error = DeployError::transient("Interrupt", INTERRUPTED, message);
         self.end_as_stopped(&error).await

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use kube::core::ObjectMeta;
 use landform_api::landscaper::installation::ObjectReference;
-use landform_api::landscaper::{API_VERSION, names};
+use landform_api::landscaper::{API_VERSION, keys, names};
 use landform_engine::{Context, Failure};
 
 use crate::{DeployError, Deployed};
@@ -67,12 +68,17 @@ pub(super) async fn write(
         name: name.clone(),
         namespace: namespace.clone(),
     };
+    let content = data.iter();
+    let hash = names::export_hash(content.map(|(key, bytes)| (key.as_str(), bytes.0.as_slice())));
+    let noted = BTreeMap::from([(keys::DATA_HASH.to_owned(), hash)]);
     if let Some(mut found) = found {
         let ours = is_owned_by(&found.metadata, uid);
         if !ours && !is_of_former(&found.metadata, &item_name) {
             return Ok(Written::Foreign(foreign(&name)));
         }
-        if !ours || found.data.as_ref() != Some(&data) {
+        let is_noted = found.annotations().get(keys::DATA_HASH) == noted.get(keys::DATA_HASH);
+        if !ours || !is_noted || found.data.as_ref() != Some(&data) {
+            found.annotations_mut().extend(noted);
             found.metadata.owner_references = Some(vec![owner(item)]);
             found.data = Some(data);
             let replaced = api.replace(&name, &PostParams::default(), &found).await;
@@ -84,6 +90,7 @@ pub(super) async fn write(
         metadata: ObjectMeta {
             name: Some(name),
             namespace: Some(namespace),
+            annotations: Some(noted),
             owner_references: Some(vec![owner(item)]),
             ..ObjectMeta::default()
         },

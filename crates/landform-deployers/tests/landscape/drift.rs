@@ -205,6 +205,36 @@ async fn i5b_an_item_whose_export_is_gone_is_asked_to_export_again() {
 }
 
 #[tokio::test]
+async fn i5b_an_export_that_others_edited_is_not_believed_when_it_is_collected_again() {
+    let (land, _) = root().await;
+    let well = content(&land).await;
+    let items = land.list("DeployItem").await;
+    let own = items.iter().find(|item| {
+        item["metadata"]["labels"]["execution.landscaper.gardener.cloud/name"] == "own"
+    });
+    let secret = text(&own.unwrap()["status"]["exportRef"]["name"]).to_owned();
+    let before = land.get("Secret", &secret).await["data"].clone();
+    // {"value": 666}
+    let edited = json!({"data": {"config": "eyJ2YWx1ZSI6IDY2Nn0="}});
+    land.patch("Secret", &secret, edited).await;
+    let exports = land.list("DataObject").await;
+    let collected = exports.iter().find(|found| {
+        found["metadata"]["ownerReferences"][0]["kind"] == EXECUTION
+            && found["metadata"]["ownerReferences"][0]["name"] == "root"
+    });
+    let collected = text(&collected.unwrap()["metadata"]["name"]).to_owned();
+    land.delete("DataObject", &collected).await;
+    land.until("Secret", &secret, |found| found["data"] == before)
+        .await;
+    land.until("DataObject", &collected, |found| !found.is_null())
+        .await;
+    land.quiet().await;
+    land.phase("root", "Succeeded").await;
+    land.quiet().await;
+    assert_eq!(content(&land).await, well);
+}
+
+#[tokio::test]
 async fn i40b_a_newcomer_that_names_a_persons_object_fails_alone_and_can_go() {
     let land = Landscape::new().await;
     land.data("cfg", json!(5)).await;

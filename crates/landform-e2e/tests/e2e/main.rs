@@ -13,6 +13,7 @@ mod canary;
 mod catalog_command;
 mod custom_resources;
 mod deployer_python;
+mod down_held;
 mod edits;
 mod engine_elsewhere;
 mod example;

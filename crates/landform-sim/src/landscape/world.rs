@@ -131,6 +131,7 @@ impl World for LandscapeWorld {
             let (installations, executions) = landscape::reconcilers(Blueprints::new(None));
             let engine = Engine::builder(process.kube_client("engine"))
                 .api_in_process()
+                .writers_noted()
                 .reconciler(installations)
                 .reconciler(executions)
                 .reconciler(items)

@@ -1,9 +1,9 @@
-//! Why things are not well, when `landform up --wait` gives up: the root causes, each once.
+//! Why things are not well, when `landform up --wait` gives up and when `landform down` gets no further: the root causes, each once.
 
 use std::collections::BTreeSet;
 
 use kube::Client;
-use landform_explain::why::Root;
+use landform_explain::why::{Rank, Root};
 use landform_explain::{ClientReader, ObjectRef, explain};
 
 use super::sight::Sight;
@@ -14,6 +14,22 @@ const TOLD: usize = 10;
 
 /// The root causes of what is not well, the worst first, as lines.
 pub(crate) async fn lines(client: &Client, late: &[Sight]) -> Result<Vec<String>, AnyError> {
+    Ok(told(&roots(client, late).await?))
+}
+
+/// Whether nothing goes on before a person acts.
+pub(super) fn wait_for_a_person(roots: &[Root]) -> bool {
+    let rests = |root: &Root| root.rank == Rank::Person && root.next_retry.is_none();
+    !roots.is_empty() && roots.iter().all(rests)
+}
+
+/// Whether something goes on, and nothing is wrong with it.
+pub(super) fn are_at_work(roots: &[Root]) -> bool {
+    roots.iter().any(|root| root.rank == Rank::InWork)
+}
+
+/// The root causes of what is not well, the worst first.
+pub(super) async fn roots(client: &Client, late: &[Sight]) -> Result<Vec<Root>, AnyError> {
     let reader = ClientReader::new(client.clone());
     let mut known = BTreeSet::new();
     let mut roots: Vec<Root> = Vec::new();
@@ -28,6 +44,11 @@ pub(crate) async fn lines(client: &Client, late: &[Sight]) -> Result<Vec<String>
         }
     }
     roots.sort_by_key(|root| root.rank);
+    Ok(roots)
+}
+
+/// Root causes as lines, each with what to do.
+pub(super) fn told(roots: &[Root]) -> Vec<String> {
     let more = roots.len().saturating_sub(TOLD);
     let mut lines = Vec::new();
     for root in roots.iter().take(TOLD) {
@@ -37,5 +58,5 @@ pub(crate) async fn lines(client: &Client, late: &[Sight]) -> Result<Vec<String>
     if more > 0 {
         lines.push(format!("… and {more} more causes"));
     }
-    Ok(lines)
+    lines
 }

@@ -1,5 +1,6 @@
 //! `landform down`: takes everything of a project down in the right order, after showing what that is.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use landform_api::words::counted;
 use landform_api::{project, protection};
+use landform_explain::why::Root;
 use landform_project::{Leaving, leaving};
 use serde_json::{Value, json};
 
@@ -25,6 +27,10 @@ use crate::{AnyError, logging};
 
 /// A server that doesn't answer within this time isn't there.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+/// When nothing was seen to happen for this time, the causes are looked for.
+const SILENT: Duration = Duration::from_secs(5);
+/// The causes of this many objects are looked for while the deletion goes on.
+const LOOKED_AT: usize = 100;
 /// So many names of a kind are shown.
 const NAMED: usize = 8;
 
@@ -40,7 +46,8 @@ pub(crate) struct DownArgs {
     /// Only show what would go.
     #[arg(long)]
     dry_run: bool,
-    /// Waiting ends after this time, for instance 5m; the deletion goes on with the next `landform up` or `down`.
+    /// Waiting ends after this time, for instance 5m, and sooner when nothing goes on before you act; the deletion goes on with the
+    /// next `landform up` or `down`.
     #[arg(long, value_name = "TIME", default_value = "10m")]
     timeout: String,
     /// Where everything is kept [default: .landform in the project's directory].
@@ -91,7 +98,15 @@ async fn down(args: &DownArgs, home: &Home, timeout: Duration) -> Result<ExitCod
     match result? {
         Taken::Down => Ok(ExitCode::SUCCESS),
         Taken::Nothing(code) => Ok(code),
-        Taken::Partly(time) => Err(left(server, &time, &home.shown()).into()),
+        Taken::Partly(time) => {
+            let left =
+                format!("not everything is gone after {time}; what is left waits for the above");
+            Err(with_way_on(server, left, &home.shown()).into())
+        }
+        Taken::Held => {
+            let left = "not everything is gone, and what is left doesn't go on before you do what is advised above".to_owned();
+            Err(with_way_on(server, left, &home.shown()).into())
+        }
     }
 }
 
@@ -102,6 +117,8 @@ enum Taken {
     Nothing(ExitCode),
     /// Something is left after this time.
     Partly(String),
+    /// What is left waits for a person.
+    Held,
 }
 
 /// Whether the server is there after this command.
@@ -112,8 +129,7 @@ enum Server {
 }
 
 /// What is said when something is left, below the causes. Their advice needs a server.
-fn left(server: Server, time: &str, directory: &str) -> String {
-    let left = format!("not everything is gone after {time}; what is left waits for the above");
+fn with_way_on(server: Server, left: String, directory: &str) -> String {
     match server {
         Server::StaysUp => left,
         Server::EndsWithThis => format!(
@@ -173,7 +189,11 @@ async fn take_down(
     shown.is_read = true;
     let gone = until_gone(&mut shown, client, uid);
     match tokio::time::timeout(timeout, gone).await {
-        Ok(result) => result?,
+        Ok(result) => {
+            if result? == End::Held {
+                return Ok(Taken::Held);
+            }
+        }
         Err(_) => {
             shown.screen.keep();
             let late: Vec<_> = shown.late();
@@ -191,13 +211,25 @@ async fn take_down(
     Ok(Taken::Down)
 }
 
-/// Shows how it goes until the project itself is gone, which is last.
-async fn until_gone(shown: &mut Shown, client: &Client, project: &str) -> Result<(), AnyError> {
+/// How following ends.
+#[derive(PartialEq)]
+enum End {
+    Gone,
+    /// What is left waits for a person, who was told.
+    Held,
+}
+
+/// Shows how it goes until the project itself is gone, which is last, or until nothing goes on by itself. What fails and is tried
+/// again is told with the way out, once, and waited for.
+async fn until_gone(shown: &mut Shown, client: &Client, project: &str) -> Result<End, AnyError> {
     let mut follower = Follower::new(client, &follow::kinds());
     let mut tick = tokio::time::interval(REDRAW);
+    let mut silent_since = Instant::now();
+    let mut told = BTreeSet::new();
     loop {
         tokio::select! {
             news = follower.next() => {
+                silent_since = Instant::now();
                 let Some(news) = news else {
                     return Err("the server has stopped".into());
                 };
@@ -205,14 +237,34 @@ async fn until_gone(shown: &mut Shown, client: &Client, project: &str) -> Result
                 shown.take(news);
                 if last {
                     shown.screen.draw(&[]);
-                    return Ok(());
+                    return Ok(End::Gone);
                 }
                 // It may be gone before anything was seen of it.
                 if follower.is_complete() && !shown.state.contains(project) {
-                    return Ok(());
+                    return Ok(End::Gone);
                 }
             }
-            _ = tick.tick() => shown.draw(),
+            _ = tick.tick() => {
+                shown.draw();
+                if silent_since.elapsed() < SILENT {
+                    continue;
+                }
+                silent_since = Instant::now();
+                let late = shown.late();
+                let looked_at = &late[..late.len().min(LOOKED_AT)];
+                let roots = causes::roots(client, looked_at).await?;
+                let held = late.len() == looked_at.len() && causes::wait_for_a_person(&roots);
+                let is_new = |root: &Root| !told.contains(&(root.object.to_string(), root.message.clone()));
+                if held || (!causes::are_at_work(&roots) && roots.iter().any(is_new)) {
+                    shown.screen.keep();
+                    causes::told(&roots).iter().for_each(|line| shown.screen.say(line));
+                    let now = roots.iter().map(|root| (root.object.to_string(), root.message.clone()));
+                    told.extend(now);
+                }
+                if held {
+                    return Ok(End::Held);
+                }
+            }
         }
     }
 }
@@ -269,13 +321,10 @@ mod tests {
 
     #[test]
     fn what_is_left_needs_a_server_and_says_how_to_get_one() {
-        let up = left(Server::StaysUp, "5m", "shop");
-        assert_eq!(
-            up,
-            "not everything is gone after 5m; what is left waits for the above"
-        );
-        let down = left(Server::EndsWithThis, "5m", "shop");
-        assert!(down.starts_with(&up), "{down}");
+        let left = || "not everything is gone".to_owned();
+        assert_eq!(with_way_on(Server::StaysUp, left(), "shop"), left());
+        let down = with_way_on(Server::EndsWithThis, left(), "shop");
+        assert!(down.starts_with(&left()), "{down}");
         assert!(down.contains("`landform up shop`"), "{down}");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
 use kube::api::Api;
 use landform_api::landscaper::installation::ObjectReference;
 use landform_api::landscaper::{Operation, keys, labels, names};
@@ -60,15 +61,20 @@ pub(super) async fn collect(
             run.acting()?
         };
         let secrets: Api<Secret> = Api::namespaced(client, objects.namespace());
-        let Some(secret) = secrets.get_opt(&reference.name).await? else {
-            // Its deployer writes it again.
-            let again = Operation::Reconcile.as_str();
-            let ask = [(keys::OPERATION, again)];
-            objects.annotate("DeployItem", object, &ask).await?;
-            return Err(Failure::Refused(format!(
-                "the export Secret {} of the item {name} doesn't exist; its deployer was asked to run again",
-                reference.name
-            )));
+        let found = secrets.get_opt(&reference.name).await?;
+        let secret = match found {
+            Some(secret) if !is_edited(&secret) => secret,
+            found => {
+                // Its deployer writes it again.
+                let again = Operation::Reconcile.as_str();
+                let ask = [(keys::OPERATION, again)];
+                objects.annotate("DeployItem", object, &ask).await?;
+                let what = found.map_or("doesn't exist", |_| "was edited by others");
+                return Err(Failure::Refused(format!(
+                    "the export Secret {} of the item {name} {what}; its deployer was asked to run again",
+                    reference.name
+                )));
+            }
         };
         // Who writes the status isn't noted, and so has no rights here: only the item's own Secret is read (C6).
         if !is_owned_by(&secret.metadata, object.metadata.uid.as_deref()) {
@@ -140,7 +146,7 @@ pub(super) async fn collect(
                 let owners = serde_json::from_value(owner("Execution", &world.metadata));
                 wanted.metadata.owner_references = owners.ok();
             }
-            objects.write("DataObject", &found, &wanted).await?;
+            objects.write_own(run, "DataObject", &found, wanted).await?;
         }
         None => {
             let (mut labels, mut annotations) = (BTreeMap::new(), BTreeMap::new());
@@ -153,7 +159,9 @@ pub(super) async fn collect(
                 "name": name, "labels": labels, "annotations": annotations,
                 "ownerReferences": owner("Execution", &world.metadata),
             });
-            objects.create("DataObject", metadata, data).await?;
+            objects
+                .create_noted(run, "DataObject", metadata, data)
+                .await?;
         }
     }
     if !is_secret && before.is_some() {
@@ -163,6 +171,14 @@ pub(super) async fn collect(
         name,
         namespace: objects.namespace().to_owned(),
     }))
+}
+
+/// Whether others have changed what a deployer exported. Deployers that aren't Landform's may note no hash: theirs are believed.
+fn is_edited(secret: &Secret) -> bool {
+    let noted = secret.annotations().get(keys::DATA_HASH);
+    let content = secret.data.iter().flatten();
+    let content = content.map(|(key, bytes)| (key.as_str(), bytes.0.as_slice()));
+    noted.is_some_and(|noted| *noted != names::export_hash(content))
 }
 
 /// What may be shown of an item's exports. A value is secret if its deployer or its blueprint says so, or if it contains a

@@ -12,11 +12,14 @@ use kube::core::DynamicObject;
 use landform_api::landscaper::{self, Execution};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::execution::{Decision, decide};
+use landform_decide::installation::ChildKind;
 use landform_engine::{Context, Failure, Order, Outcome, Reconciler, Related};
 use serde::Deserialize as _;
 
+use super::belonging;
 use super::facts::{self, GivenKind, content, movement};
 use super::index::Index;
+use super::objects::{Objects, owning_execution};
 use super::{rename, report};
 pub(super) use observe::item_object;
 
@@ -34,12 +37,24 @@ impl Executions {
         if let Some(former) = context.former_name() {
             rename::execution(context, former).await?;
         }
+        self.restore(context).await?;
         let world = observe::World::read(context, &self.index).await?;
         let decision = decide(&world.observed());
         if let Some(rule) = decision.rule {
             tracing::debug!(%rule, actions = ?decision.actions, "decided");
         }
         act::Act::new(context, world).carry_out(decision).await
+    }
+}
+
+impl Executions {
+    /// I5b: what it has collected says again whose it is, whatever else is to be done.
+    async fn restore(&self, context: &Context) -> Result<(), Failure> {
+        let object = context.object();
+        let execution = Execution::deserialize(&object.data).unwrap_or_default();
+        let objects = Objects::new(context.client(), &object.namespace().unwrap_or_default());
+        let exports = observe::exports_of(&object.name_any(), &execution);
+        belonging::restore_given(context, &self.index, &objects, &exports).await
     }
 }
 
@@ -87,9 +102,19 @@ impl Reconciler for Executions {
             names.map(|name| (Some(namespace.clone()), name)).collect()
         });
         // What it has collected from its items, when others have changed it (I5b).
-        let exports = Related::owned(landscaper::kind("DataObject"), &self.kind());
-        let exports =
-            exports.when_moved(|object| u64::from(facts::is_intact(GivenKind::Data, object)));
+        let index = self.index.clone();
+        let exports = Related::new(landscaper::kind("DataObject"), move |object| {
+            let owner = owning_execution(&object.metadata).map(str::to_owned);
+            let owner = owner.or_else(|| index.made_for(ChildKind::Execution, object));
+            owner
+                .map(|name| (object.namespace(), name))
+                .into_iter()
+                .collect()
+        });
+        let exports = exports.when_moved(|object| {
+            let whole = !belonging::is_ownerless(object);
+            u64::from(whole && facts::is_intact(GivenKind::Data, object))
+        });
         vec![
             items.when_moved(movement),
             owners.when_moved(movement),
@@ -118,6 +143,7 @@ impl Reconciler for Executions {
         let mut recorded = exports.iter();
         if !recorded.all(|exports| observe::is_recorded(&execution, exports))
             || self.index.drift(&namespace, &exports).is_some()
+            || !self.index.unclear(&namespace, &exports).is_empty()
         {
             return false;
         }

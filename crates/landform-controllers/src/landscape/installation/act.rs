@@ -126,6 +126,11 @@ impl<'a> Act<'a> {
             update::note_blueprint(world, status);
         }
         let waiting = self.wait_on(world, &decision);
+        let waits = self.status.phase == Some(InstallationPhase::PendingDependencies);
+        if waits && decision.actions.is_empty() && self.context.is_cancelled() {
+            // It may be in a circle since, which the engine has told it: that is not to be written over.
+            return Err(Failure::Cancelled);
+        }
         self.context.write_status(&self.status).await?;
         for action in &decision.afterwards {
             match self.act(world, action).await {

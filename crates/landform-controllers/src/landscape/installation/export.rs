@@ -173,9 +173,12 @@ impl Export<'_> {
         } = update::prepare(self.context, self.blueprints, self.world).await?;
         let mut values = self.values().await?;
         add_imports(&mut values, &blueprint, inputs.imports());
-        let (exports, found) = blueprint
-            .guarded_exports(&mut inputs, &values)
-            .map_err(|error| invalid("CreateExports", "ExportExecutionFailed", &error))?;
+        let (exports, found) =
+            blueprint
+                .guarded_exports(&mut inputs, &values)
+                .map_err(|error| {
+                    update::unusable(self.world, "CreateExports", "ExportExecutionFailed", &error)
+                })?;
         state::write(self.context, self.world, &inputs.state(), status).await?;
         warnings::of_exports(self.context, status, &found);
         let problems = blueprint.check_guarded_exports(&exports);

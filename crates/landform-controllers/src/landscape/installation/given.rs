@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::act::Stop;
 use super::observe::World;
 use super::update::unwritable;
+use crate::landscape::belonging::is_own;
 use crate::landscape::content;
 use crate::landscape::facts::{self, Facts, GivenKind};
 use crate::landscape::kept::{self, Keeper};
@@ -63,8 +64,7 @@ pub(super) async fn write_given(
     let objects = &world.objects;
     let found = objects.get(given.kind, &name).await?;
     let uid = world.metadata.uid.as_deref();
-    let ours = |found: &DynamicObject| is_owned_by(&found.metadata, uid);
-    let before = found.as_ref().filter(|found| ours(found));
+    let before = found.as_ref().filter(|found| is_own(context, found));
     let before = before.and_then(|found| kept::reference_of(given.kind, found));
     let secret = names::data_secret(&name, uid.unwrap_or_default());
     let before = before.filter(|before| before.name == secret);
@@ -83,7 +83,16 @@ pub(super) async fn write_given(
         }
     }
     let hash = content::hash(&facts::noted(kind, &data));
-    write(world, given, found, data, hash.clone(), more_labels).await?;
+    write(
+        context,
+        world,
+        given,
+        found,
+        data,
+        hash.clone(),
+        more_labels,
+    )
+    .await?;
     if kept.is_none() && before.is_some() {
         keeper.forget(&secret).await?;
     }
@@ -99,6 +108,7 @@ pub(super) fn keeper<'a>(context: &'a Context, world: &'a World) -> Keeper<'a> {
 }
 
 async fn write(
+    context: &Context,
     world: &World,
     given: &Given<'_>,
     found: Option<DynamicObject>,
@@ -127,7 +137,7 @@ async fn write(
             "name": name, "labels": labels, "annotations": annotations,
             "ownerReferences": owner("Installation", &world.metadata),
         });
-        let created = objects.create(given.kind, metadata, data);
+        let created = objects.create_noted(context, given.kind, metadata, data);
         return match created.await? {
             Some(_) => Ok(()),
             None => {
@@ -136,8 +146,7 @@ async fn write(
         };
     };
     let uid = world.metadata.uid.as_deref();
-    let ours = is_owned_by(&found.metadata, uid);
-    if !ours && !is_left_behind(world, given.kind, &found).await? {
+    if !is_own(context, &found) && !is_left_behind(world, given.kind, &found).await? {
         let message = format!(
             "the {} {name}, which would hold {:?}, exists and is not this installation's: delete it, or export under another name",
             given.kind, given.key
@@ -155,7 +164,7 @@ async fn write(
             }
         }
     }
-    if !ours {
+    if !is_owned_by(&found.metadata, uid) {
         let owners = serde_json::from_value(owner("Installation", &world.metadata));
         wanted.metadata.owner_references = Some(owners.map_err(unwritable)?);
     }
@@ -164,7 +173,9 @@ async fn write(
     all.retain(|key, _| !labels.contains_key(key));
     all.extend(annotations);
     metadata.labels.get_or_insert_default().extend(labels);
-    objects.write(given.kind, &found, &wanted).await?;
+    objects
+        .write_own(context, given.kind, &found, wanted)
+        .await?;
     Ok(())
 }
 
@@ -197,7 +208,7 @@ pub(super) async fn delete_given(
     let found = world.objects.get(&object.kind, &object.name).await?;
     let uid = world.metadata.uid.as_deref();
     let secret = names::data_secret(&object.name, uid.unwrap_or_default());
-    let found = found.filter(|found| is_owned_by(&found.metadata, uid));
+    let found = found.filter(|found| is_own(context, found));
     if let Some(found) = found {
         world.objects.delete(&object.kind, &found.metadata).await?;
     }

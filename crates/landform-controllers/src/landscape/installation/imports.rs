@@ -99,6 +99,7 @@ pub(super) async fn fresh(
 /// passes on to those in it, belongs to the landscape and takes no right.
 pub(super) async fn denied(
     context: &Context,
+    index: &Index,
 ) -> Result<BTreeMap<(String, String), String>, Failure> {
     let mut denied = BTreeMap::new();
     if *context.actor() == Actor::Engine {
@@ -110,7 +111,8 @@ pub(super) async fn denied(
         let of_landscape = match &found.object {
             None => !kind.group.is_empty(),
             Some(object) => {
-                !kind.group.is_empty() && owning_installation(&object.metadata).is_some()
+                let owned = owning_installation(&object.metadata).is_some();
+                !kind.group.is_empty() && (owned || index.maker_of(object).is_some())
             }
         };
         if !of_landscape && let Some(missing) = context.missing(found.right.clone()).await? {

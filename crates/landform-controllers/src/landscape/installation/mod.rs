@@ -35,10 +35,11 @@ use landform_engine::{
 };
 use serde_json::{Value, json};
 
+use super::belonging;
 use super::blueprints::{Blueprints, Sums};
 use super::facts::{self, Facts, GivenKind, movement, parent_of};
 use super::index::Index;
-use super::objects::owning_installation;
+use super::objects::{Objects, owning_installation};
 use super::report::set_condition;
 use super::{rename, report};
 
@@ -86,11 +87,15 @@ impl Installations {
     }
 
     async fn run(&self, context: &Context) -> Result<Outcome, Failure> {
+        if let Some(parent) = belonging::awaited(&self.index, context.object()) {
+            return Ok(Outcome::Wait(parent));
+        }
         shared_context::ensure(context, &self.index).await?;
         let mut run = act::Act::new(context, &self.index, &self.blueprints)?;
         if let Some(former) = context.former_name() {
             run.begin_anew(rename::installation(context, former).await?);
         }
+        self.restore(context).await?;
         for _ in 0..ROUNDS {
             let (index, blueprints) = (&self.index, &self.blueprints);
             let world =
@@ -110,6 +115,23 @@ impl Installations {
         Err(Failure::Transient(format!(
             "no end was found in {ROUNDS} rounds: this is a bug in Landform"
         )))
+    }
+}
+
+impl Installations {
+    /// I5b: what Landform made for this installation says again whose it is, whatever else is to be done.
+    async fn restore(&self, context: &Context) -> Result<(), Failure> {
+        let object = context.object();
+        let status = facts::read(object).status;
+        if facts::is_ignored(object, status.phase) {
+            return Ok(());
+        }
+        let objects = Objects::new(context.client(), &object.namespace().unwrap_or_default());
+        let given = status.exported_objects.iter();
+        let given = given.chain(&status.context_objects);
+        belonging::restore_given(context, &self.index, &objects, given).await?;
+        let nested = &status.installation_refs;
+        belonging::restore_nested(context, &self.index, &objects, nested).await
     }
 }
 
@@ -203,10 +225,10 @@ impl Reconciler for Installations {
         }
     }
 
-    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, _uid: &str) {
+    fn gone(&self, kind: &GroupKind, namespace: &str, name: &str, uid: &str) {
         match kind.kind.as_str() {
-            "Installation" => self.index.installation_gone(namespace, name),
-            "Execution" => self.index.execution_gone(namespace, name),
+            "Installation" => self.index.installation_gone(namespace, name, uid),
+            "Execution" => self.index.execution_gone(namespace, name, uid),
             "DataObject" => self.index.given_gone(GivenKind::Data, namespace, name),
             "Target" => self.index.given_gone(GivenKind::Target, namespace, name),
             "Context" => self.index.context_gone(namespace, name),
@@ -235,7 +257,7 @@ impl Reconciler for Installations {
             write_time(now_ms)
         });
         // All that a run may have left is replaced: whether one came before the circle was closed must not matter.
-        let reason = "CyclicDependencies";
+        let reason = facts::IN_CIRCLE;
         let conditions = object.data["status"]["conditions"].clone();
         let mut conditions: Vec<Condition> = serde_json::from_value(conditions).unwrap_or_default();
         let imports = "ValidateImports";
@@ -268,6 +290,7 @@ fn concerned(
     let name = object.name_any();
     let mut names = index.exporters(&namespace, &facts::Given { kind, name });
     names.extend(owning_installation(&object.metadata).map(str::to_owned));
+    names.extend(index.maker_of(object));
     let names = names.into_iter();
     names.map(|name| (Some(namespace.clone()), name)).collect()
 }
@@ -283,6 +306,7 @@ fn relatives(object: &DynamicObject, index: &Index) -> Vec<(Option<String>, Stri
     names.extend(owning_installation(&object.metadata).map(str::to_owned));
     let before = index.facts(&namespace, &own);
     // Others may have taken away what says whose it is.
+    names.extend(index.maker_of(object));
     names.extend(before.as_ref().and_then(|facts| facts.parent.clone()));
     let (before, rivals) = before
         .map(|facts| (facts.imports, facts.exports))

@@ -66,7 +66,7 @@ impl World {
             name: &own,
             parent: parent.as_deref(),
             recorded: status,
-            denied: imports::denied(context).await?,
+            denied: imports::denied(context, index).await?,
             whole: imported::whole(context, &objects, &fresh).await?,
             fresh,
         };

@@ -73,7 +73,8 @@ pub(super) fn observed(
         .chain(&status.context_objects);
     if lost.is_some()
         || index.is_edited(&namespace, &own)
-        || index.drift(&namespace, given).is_some()
+        || index.drift(&namespace, given.clone()).is_some()
+        || !index.unclear(&namespace, given).is_empty()
     {
         return None;
     }

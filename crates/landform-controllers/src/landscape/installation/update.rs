@@ -90,7 +90,7 @@ pub(super) async fn prepare(
     let mut inputs = Inputs::new(imports, &shown, &state, rest);
     let warnings = blueprint
         .bind(&mut inputs)
-        .map_err(|error| invalid("ValidateImports", "ImportExecutionFailed", &error))?;
+        .map_err(|error| unusable(world, "ValidateImports", "ImportExecutionFailed", &error))?;
     Ok(Ready {
         blueprint,
         inputs,
@@ -135,6 +135,20 @@ pub(super) fn invalid(operation: &str, reason: &str, error: &BlueprintError) -> 
     Trouble::configuration(operation, reason, error.to_string())
 }
 
+/// What is wrong with the blueprint itself. Several have a `blueprint.yaml`, so the error says which directory it is in.
+pub(super) fn unusable(
+    world: &World,
+    operation: &str,
+    reason: &str,
+    error: &BlueprintError,
+) -> Trouble {
+    let message = match &world.spec.blueprint.path {
+        Some(path) => format!("{path}: {error}"),
+        None => error.to_string(),
+    };
+    Trouble::configuration(operation, reason, message)
+}
+
 impl Update<'_> {
     pub(super) async fn carry_out(&self, status: &mut InstallationStatus) -> Result<(), Stop> {
         let Ready {
@@ -142,12 +156,20 @@ impl Update<'_> {
             mut inputs,
             mut warnings,
         } = prepare(self.context, self.blueprints, self.world).await?;
-        let (nested, of_nested) = blueprint
-            .guarded_subinstallations(&mut inputs)
-            .map_err(|error| invalid("EnsureSubInstallations", "InvalidBlueprint", &error))?;
-        let (items, of_items) = blueprint
-            .guarded_items(&mut inputs)
-            .map_err(|error| invalid("EnsureExecutions", "InvalidBlueprint", &error))?;
+        let (nested, of_nested) =
+            blueprint
+                .guarded_subinstallations(&mut inputs)
+                .map_err(|error| {
+                    unusable(
+                        self.world,
+                        "EnsureSubInstallations",
+                        "InvalidBlueprint",
+                        &error,
+                    )
+                })?;
+        let (items, of_items) = blueprint.guarded_items(&mut inputs).map_err(|error| {
+            unusable(self.world, "EnsureExecutions", "InvalidBlueprint", &error)
+        })?;
         warnings.extend(of_nested);
         warnings.extend(of_items);
 
