@@ -85,6 +85,7 @@ impl Slot {
         let configuration = Arc::new(configuration);
         let hash = self.item.hash(&configuration.launch);
         let old = self.supervisor.lock().take();
+        self.item.change(|record| record.stopped = false)?;
         self.item.settle().await?;
         let (old, found) = self.find(old, &configuration, &hash, &notify).await?;
         let (old, supervisor) = match found {
@@ -111,6 +112,7 @@ impl Slot {
                 return Err(error);
             }
         };
+        self.item.change(|record| record.was_ready = true)?;
         if let Some(instance) = &instance {
             self.item
                 .change_instance(instance.attempt, |noted| noted.ready = true)?;
@@ -186,6 +188,22 @@ impl Slot {
         self.end_supervision().await;
         self.item.settle().await?;
         self.item.end_those(|instance| !instance.ready).await
+    }
+
+    /// Ends everything, until a person wants a process again; says whether something ended.
+    pub(crate) async fn put_down(&self) -> Result<bool, DeployError> {
+        self.item.change(|record| record.stopped = true)?;
+        self.end_supervision().await;
+        self.item.settle().await?;
+        let some = !self.item.record().instances.is_empty();
+        self.item.end_those(|_| true).await?;
+        Ok(some)
+    }
+
+    /// What the item's status should say when a person wants no process.
+    pub(crate) fn stopped_status(&self) -> Value {
+        let restarts = self.item.record().restarts;
+        json!({"log": self.item.log(), "restarts": restarts, "stopped": true})
     }
 
     /// Ends everything.

@@ -15,6 +15,8 @@ mod quiet;
 mod screen;
 mod sight;
 mod state;
+#[cfg(test)]
+mod terminal;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -76,6 +76,10 @@ fn standing(object: &Value) -> Option<(String, Tone)> {
         if marked && (phase != "Failed" || object["kind"] == project::KIND) {
             return Some(("Deleting".to_owned(), Tone::Working));
         }
+        let stopped = status["providerStatus"]["stopped"] == true;
+        if stopped && object["kind"] == "DeployItem" && phase == "Succeeded" {
+            return Some(("Stopped".to_owned(), tone(object, phase)));
+        }
         return Some((phase.to_owned(), tone(object, phase)));
     }
     if marked {
