@@ -88,7 +88,7 @@ impl<'a> Row<'a> {
             with_namespace,
             lines_below: match known.sight.tone {
                 Tone::Bad => LINES_OF_TROUBLE,
-                Tone::Working | Tone::Waiting => 1,
+                Tone::Working | Tone::Waiting => 2,
                 Tone::Good => 0,
             },
         }
