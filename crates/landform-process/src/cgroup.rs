@@ -47,7 +47,12 @@ impl Cgroups {
     #[must_use]
     pub fn beginning(&self, text: &str) -> Vec<Cgroup> {
         let entries = fs::read_dir(&self.base).into_iter().flatten().flatten();
-        let fits = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(text.as_bytes()));
+        let fits = entries.filter(|entry| {
+            entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(text.as_bytes())
+        });
         fits.map(|entry| Cgroup(entry.path())).collect()
     }
 }
@@ -88,7 +93,9 @@ impl Cgroup {
     /// Kills all that is in it, and whatever that starts meanwhile.
     pub(crate) fn kill(&self) {
         // Before Linux 5.14 there is no such file, and then each process is killed by itself.
-        let file = OpenOptions::new().write(true).open(self.0.join("cgroup.kill"));
+        let file = OpenOptions::new()
+            .write(true)
+            .open(self.0.join("cgroup.kill"));
         let _ = file.and_then(|mut file| file.write_all(b"1"));
     }
 
@@ -102,7 +109,9 @@ impl Cgroup {
     /// The processor time that all that was ever in it has used, in microseconds.
     pub(crate) fn processor_us(&self) -> Option<u64> {
         let text = fs::read_to_string(self.0.join("cpu.stat")).ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("usage_usec "))?;
         line.parse().ok()
     }
 
@@ -147,8 +156,16 @@ mod tests {
         let container = "40 1 0:28 /docker/a /sys/fs/cgroup ro - cgroup2 cgroup ro\n";
         for (own, mounts, found) in [
             ("0::/\n", unified, Some("/sys/fs/cgroup/")),
-            ("0::/user.slice/a.scope\n", unified, Some("/sys/fs/cgroup/user.slice/a.scope")),
-            ("8:pids:/x\n0::/a\n", hybrid, Some("/sys/fs/cgroup/unified/a")),
+            (
+                "0::/user.slice/a.scope\n",
+                unified,
+                Some("/sys/fs/cgroup/user.slice/a.scope"),
+            ),
+            (
+                "8:pids:/x\n0::/a\n",
+                hybrid,
+                Some("/sys/fs/cgroup/unified/a"),
+            ),
             ("0::/docker/a\n", container, Some("/sys/fs/cgroup/")),
             ("0::/docker/b\n", container, None),
             ("8:pids:/x\n", hybrid, None),
@@ -173,9 +190,13 @@ mod tests {
             return;
         };
         // Two forks, another session, an empty environment, and a parent that has ended.
-        let script = "echo 0 >&0; (setsid env -i sleep 1000 </dev/null & echo $!); exit 0";
+        let script =
+            "echo 0 >&0; (setsid env -i sleep 1000 </dev/null >/dev/null 2>&1 & echo $!); exit 0";
         let mut command = Command::new("sh");
-        command.args(["-c", script]).stdin(door).stdout(Stdio::piped());
+        command
+            .args(["-c", script])
+            .stdin(door)
+            .stdout(Stdio::piped());
         let output = command.output();
         assert!(output.unwrap().status.success());
         let group = Group::inside(cgroup.clone());

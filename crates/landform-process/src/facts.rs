@@ -47,7 +47,12 @@ impl Group {
             members.iter().min_by_key(started)
         });
         let inside = self.cgroup.as_ref().and_then(crate::Cgroup::processor_us);
-        let alone = || members.iter().filter_map(|member| processor_ms(member.pid)).sum();
+        let alone = || {
+            members
+                .iter()
+                .filter_map(|member| processor_ms(member.pid))
+                .sum()
+        };
         Facts {
             since_ms: first.and_then(|first| since_ms(first.start_time)),
             user: first.and_then(|first| user(first.pid)),
@@ -114,7 +119,9 @@ fn ports(members: &[Identity]) -> BTreeSet<u16> {
         // A process may be in a network of its own.
         ["tcp", "tcp6"].map(|name| format!("/proc/{}/net/{name}", member.pid))
     });
-    let tables: Vec<String> = tables.filter_map(|path| fs::read_to_string(path).ok()).collect();
+    let tables: Vec<String> = tables
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .collect();
     let lines = tables.iter().flat_map(|table| table.lines());
     lines
         .filter_map(listening)
@@ -150,7 +157,9 @@ mod tests {
             .unwrap();
         let mut lines = tokio::io::BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        tokio::io::AsyncBufReadExt::read_line(&mut lines, &mut line).await.unwrap();
+        tokio::io::AsyncBufReadExt::read_line(&mut lines, &mut line)
+            .await
+            .unwrap();
         let port: u16 = line.trim().parse().unwrap();
         let pid = i32::try_from(child.id().unwrap()).unwrap();
         let group = Group::of_leader(Identity::of_child(pid).unwrap());
@@ -159,7 +168,10 @@ mod tests {
         assert_eq!(facts.ports, BTreeSet::from([port]));
         assert_eq!(facts.user, Some(User::current().name));
         assert!(facts.memory_bytes > 1 << 20, "{facts:?}");
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_millis();
         let since = u128::from(facts.since_ms.unwrap());
         assert!(now.abs_diff(since) < 60_000, "{facts:?}");
         group.kill().await.unwrap();

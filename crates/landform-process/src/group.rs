@@ -69,7 +69,19 @@ impl Group {
     }
 
     pub(crate) fn members(&self) -> Vec<Handle> {
-        members(self)
+        members(self, &[])
+    }
+
+    /// Those that were found before, as far as they have not ended, and all that is found now: what a master has started may
+    /// be found by it only as long as it is there.
+    fn members_with(&self, known: &mut Vec<Identity>) -> Vec<Handle> {
+        let members = members(self, known);
+        for member in &members {
+            if !known.contains(member.identity()) {
+                known.push(member.identity().clone());
+            }
+        }
+        members
     }
 
     /// Sends a signal to all of them, waits until they have ended, and kills what is left after the grace period.
@@ -80,8 +92,9 @@ impl Group {
         let now = Instant::now();
         let end = now.checked_add(grace).unwrap_or(now);
         let mut told = BTreeSet::new();
+        let mut known = Vec::new();
         loop {
-            let members = self.members();
+            let members = self.members_with(&mut known);
             if members.is_empty() {
                 return Ok(());
             }
@@ -96,7 +109,7 @@ impl Group {
                 .await
                 .is_err()
             {
-                return self.kill().await;
+                return self.kill_known(known).await;
             }
         }
     }
@@ -106,9 +119,13 @@ impl Group {
     /// # Errors
     /// When some can't be killed.
     pub async fn kill(&self) -> Result<(), StillRunning> {
+        self.kill_known(Vec::new()).await
+    }
+
+    async fn kill_known(&self, mut known: Vec<Identity>) -> Result<(), StillRunning> {
         let end = Instant::now() + PATIENCE;
         loop {
-            let members = self.members();
+            let members = self.members_with(&mut known);
             if members.is_empty() {
                 return Ok(());
             }

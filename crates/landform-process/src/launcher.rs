@@ -31,16 +31,24 @@ pub fn become_program(arguments: impl IntoIterator<Item = OsString>) -> Result<(
     }
     let (user, directory) = (arguments.next(), arguments.next());
     let (Some(user), Some(directory), Some(program)) = (user, directory, arguments.next()) else {
-        return Err(format!("{WORD} is what Landform starts programs with: it is not for people"));
+        return Err(format!(
+            "{WORD} is what Landform starts programs with: it is not for people"
+        ));
     };
     // If it doesn't work the program is still found by its mark.
     let door = io::stdin().as_fd().try_clone_to_owned();
     let _ = door.and_then(|door| File::from(door).write_all(b"0"));
     let mut command = Command::new(&program);
-    command.args(arguments).current_dir(directory).stdin(Stdio::null());
+    command
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null());
     let ids = user.to_str().and_then(|user| user.split_once(':'));
     if let Some((user, group)) = ids {
-        let number = |text: &str| text.parse::<u32>().map_err(|_| format!("{text} is no user"));
+        let number = |text: &str| {
+            text.parse::<u32>()
+                .map_err(|_| format!("{text} is no user"))
+        };
         command.uid(number(user)?).gid(number(group)?);
     }
     let error = command.exec();
@@ -59,7 +67,11 @@ pub fn through(
     user: Option<(u32, u32)>,
 ) -> io::Result<Command> {
     let directory = command.get_current_dir().unwrap_or(Path::new("/"));
-    let variables = || command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let variables = || {
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)))
+    };
     let path = variables().find(|(name, _)| *name == "PATH");
     let path = path.map_or(USUAL_PATH.into(), |(_, path)| path.to_owned());
     find(Path::new(command.get_program()), directory, &path)?;
@@ -99,7 +111,9 @@ fn executable(path: PathBuf) -> io::Result<PathBuf> {
     if metadata.is_file() && metadata.permissions().mode() & 0o111 != 0 {
         return Ok(path);
     }
-    Err(io::Error::from_raw_os_error(rustix::io::Errno::ACCESS.raw_os_error()))
+    Err(io::Error::from_raw_os_error(
+        rustix::io::Errno::ACCESS.raw_os_error(),
+    ))
 }
 
 #[cfg(test)]
@@ -125,7 +139,9 @@ mod tests {
         std::fs::write(at("text"), "").unwrap();
         std::fs::set_permissions(at("run"), std::fs::Permissions::from_mode(0o755)).unwrap();
         let path = OsString::from(format!("/nowhere:{}", directory.path().display()));
-        let kind = |program: &str| find(Path::new(program), directory.path(), &path).map_err(|error| error.kind());
+        let kind = |program: &str| {
+            find(Path::new(program), directory.path(), &path).map_err(|error| error.kind())
+        };
         assert_eq!(kind("run"), Ok(at("run")));
         assert_eq!(kind("./run"), Ok(at("./run")));
         assert_eq!(kind("text"), Err(io::ErrorKind::PermissionDenied));

@@ -195,8 +195,8 @@ pub fn leaders(mark: &Mark) -> Vec<Identity> {
 /// What is ours: processes with a mark, wherever they are; those in the leader's process group for as long
 /// as the leader's number, which is the group's, is its own; those in the control group; and whatever has one of these as
 /// its parent. A process with a mark that leads its group is such a leader: what it has started may have cleaned its
-/// environment.
-pub(crate) fn members(group: &Group) -> Vec<Handle> {
+/// environment. Those that are known to be ours stay so.
+pub(crate) fn members(group: &Group, known: &[Identity]) -> Vec<Handle> {
     let leader = group.leader.as_ref();
     let leader = leader.filter(|leader| leader.holds_its_number());
     let all = Seen::all();
@@ -210,6 +210,9 @@ pub(crate) fn members(group: &Group) -> Vec<Handle> {
             || marked.contains(&seen.pid)
             || marked.contains(&seen.group)
             || inside.contains(&seen.pid)
+            || known
+                .iter()
+                .any(|known| known.pid == seen.pid && known.start_time == seen.start_time)
     };
     let found: BTreeSet<i32> = all.iter().filter(found).map(|seen| seen.pid).collect();
     let ours = with_descendants(&all, found);

@@ -90,14 +90,22 @@ async fn stopped_below(client: &Client, place: &Place) -> Result<String, AnyErro
 
 /// What the processes that are root causes have printed last, as far as the caller may read it.
 async fn ends_of_logs(client: &Client, why: &Why) -> String {
-    let items = why.roots.iter().filter(|root| root.object.kind == "DeployItem");
+    let items = why
+        .roots
+        .iter()
+        .filter(|root| root.object.kind == "DeployItem");
     let mut text = String::new();
     for root in items.take(LOGS_SHOWN) {
         let (namespace, name) = (&root.object.namespace, &root.object.name);
         let lines = last_lines(client, namespace, name, &root.reason).await;
         if let Some((first, lines)) = lines.split_first() {
-            text.push_str(&format!("\n{}, {first}\n", one_line(&root.object.to_string())));
-            lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+            text.push_str(&format!(
+                "\n{}, {first}\n",
+                one_line(&root.object.to_string())
+            ));
+            lines
+                .iter()
+                .for_each(|line| text.push_str(&format!("{line}\n")));
         }
     }
     text

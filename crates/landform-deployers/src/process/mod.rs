@@ -20,9 +20,9 @@ mod readiness;
 mod record;
 mod rollout;
 mod supervisor;
-mod wish;
 #[cfg(test)]
 mod tests;
+mod wish;
 
 use std::collections::HashMap;
 use std::fs;
@@ -155,7 +155,11 @@ impl ProcessDeployer {
         if let Some(slot) = slots.get(uid) {
             return Ok(Arc::clone(slot));
         }
-        let slot = Arc::new(Slot::new(Item::open(self.path(uid)?, uid, self.machine.clone())?));
+        let slot = Arc::new(Slot::new(Item::open(
+            self.path(uid)?,
+            uid,
+            self.machine.clone(),
+        )?));
         slots.insert(uid.to_owned(), Arc::clone(&slot));
         Ok(slot)
     }
@@ -190,7 +194,9 @@ impl ProcessDeployer {
     async fn take_away(&self, uid: &str) -> Result<(), DeployError> {
         let path = self.path(uid)?;
         let known = self.slots.lock().get(uid).cloned();
-        let slot = known.unwrap_or_else(|| Arc::new(Slot::new(Item::at(path.clone(), uid, self.machine.clone()))));
+        let slot = known.unwrap_or_else(|| {
+            Arc::new(Slot::new(Item::at(path.clone(), uid, self.machine.clone())))
+        });
         slot.remove().await?;
         self.slots.lock().remove(uid);
         match fs::remove_dir_all(&path) {
@@ -254,7 +260,8 @@ impl Deployer for ProcessDeployer {
             // Ends with the work, which has the other end.
             let telling = async {
                 while let Some(error) = told.recv().await {
-                    job.context.event(EventType::Warning, &error.reason, &job.hide(&error.message));
+                    job.context
+                        .event(EventType::Warning, &error.reason, &job.hide(&error.message));
                     job.tell(&error).await;
                 }
             };

@@ -15,7 +15,8 @@ use sha1::{Digest as _, Sha1};
 use super::config::{Launch, Stop};
 use crate::DeployError;
 use crate::local::{
-    Cgroup, Cgroups, Group, Handle, Identity, Mark, StartLock, leaders, private_directory, write_atomically,
+    Cgroup, Cgroups, Group, Handle, Identity, Mark, StartLock, leaders, private_directory,
+    write_atomically,
 };
 
 /// One process that was started, or is about to be.

@@ -132,6 +132,9 @@ impl Slot {
         let hash = self.item.hash(&configuration.launch);
         let known = self.supervisor.lock().as_ref().map(|supervisor| {
             let state = supervisor.state().borrow().clone();
+            if matches!(state, State::GaveUp(_)) {
+                supervisor.tell();
+            }
             (supervisor.hash == hash, supervisor.has_restarted(), state)
         });
         match known {
@@ -232,6 +235,13 @@ impl Slot {
         let (old, child) = match old {
             Some(old) if old.hash == hash => {
                 let state = old.state().borrow().clone();
+                if let State::GaveUp(reason) = &state
+                    && !old.tell()
+                {
+                    let error = self.gave_up(reason);
+                    *self.supervisor.lock() = Some(old);
+                    return Err(error);
+                }
                 let goes_on = matches!(state, State::Running(_) | State::Waiting(_));
                 if goes_on && old.configuration == *configuration {
                     return Ok((None, Found::Supervised(old)));
@@ -362,7 +372,10 @@ impl Slot {
             awaited.seen();
             let now = state.borrow_and_update().clone();
             let attempt = match now {
-                State::GaveUp(reason) => return Err(self.gave_up(&reason)),
+                State::GaveUp(reason) => {
+                    supervisor.tell();
+                    return Err(self.gave_up(&reason));
+                }
                 State::Finished => None,
                 State::Waiting(how) => {
                     // Nobody listens to some calls.

@@ -118,8 +118,15 @@ impl World {
             if own.exists() {
                 found = std::fs::read_to_string(own).unwrap();
             }
-            let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
-            open.extend(entries.map(|entry| entry.path()).filter(|path| path.is_dir()));
+            let entries = std::fs::read_dir(&directory)
+                .into_iter()
+                .flatten()
+                .flatten();
+            open.extend(
+                entries
+                    .map(|entry| entry.path())
+                    .filter(|path| path.is_dir()),
+            );
         }
         found
     }
@@ -173,7 +180,10 @@ fn a_killed_master_leaves_nothing(world: &World) {
         let pid = item["status"]["providerStatus"]["pid"].as_i64();
         item["status"]["phase"] == "Succeeded" && pid.is_some_and(|pid| pid != master)
     });
-    assert!(!is_running(child), "the child of the former master is still there");
+    assert!(
+        !is_running(child),
+        "the child of the former master is still there"
+    );
     assert_eq!(world.ps()["restarts"], 1);
     let events = world.project.landform(&["events"]);
     assert_contains(&events, &["SIGKILL", "is started again"]);
@@ -214,7 +224,8 @@ fn a_child_that_hides_from_everything_belongs_to_its_item_by_its_control_group()
 fn without_control_groups_a_child_is_found_by_its_parent() {
     let world = World::master("child");
     let mut up = landform_e2e::Lines::of(
-        world.project
+        world
+            .project
             .command(&["up", ".", "--listen", "127.0.0.1:0"])
             .env("LANDFORM_CGROUPS", "off"),
     );
@@ -241,9 +252,20 @@ fn processes_are_listed_restarted_stopped_and_started() {
     up.expect(&["Everything is ready after "]);
     let (name, first) = (world.name(), world.pid());
     let shown = world.project.landform(&["ps"]);
-    assert_contains(&shown, &["NAMESPACE", "Running", &format!("{first} (+1)"), &world.port.to_string()]);
+    assert_contains(
+        &shown,
+        &[
+            "NAMESPACE",
+            "Running",
+            &format!("{first} (+1)"),
+            &world.port.to_string(),
+        ],
+    );
     let seen = world.ps();
-    assert_eq!((&seen["state"], &seen["pid"], &seen["restarts"]), (&json!("Running"), &json!(first), &json!(0)));
+    assert_eq!(
+        (&seen["state"], &seen["pid"], &seen["restarts"]),
+        (&json!("Running"), &json!(first), &json!(0))
+    );
     assert!(seen["memoryBytes"].as_u64().unwrap() > 1 << 20, "{seen}");
     let deployed = |project: &Project| project.get("installation/web")["status"].clone();
     let before = deployed(&world.project);
@@ -261,7 +283,10 @@ fn processes_are_listed_restarted_stopped_and_started() {
     assert_eq!(item["status"]["phase"], "Succeeded");
     let why = world.project.landform(&["why", &name]);
     assert_contains(&why, &["stopped on request", "landform start DeployItem/"]);
-    assert_contains(&world.project.landform(&["why", "inst/db"]), &["Stopped on request", "landform start Installation/db"]);
+    assert_contains(
+        &world.project.landform(&["why", "inst/db"]),
+        &["Stopped on request", "landform start Installation/db"],
+    );
 
     // Neither a restart of the server nor another configuration starts it.
     up.interrupt();
@@ -269,7 +294,10 @@ fn processes_are_listed_restarted_stopped_and_started() {
     let mut up = world.project.up(&[]);
     up.expect(&["Everything is ready after "]);
     assert!(!world.answers());
-    assert_contains(&world.project.landform(&["events"]), &["the process was stopped on request"]);
+    assert_contains(
+        &world.project.landform(&["events"]),
+        &["the process was stopped on request"],
+    );
     let mut fields = world.master_fields("child");
     fields["env"] = json!({"NUMBER": 2});
     let generation = item["metadata"]["generation"].as_i64();
@@ -307,15 +335,31 @@ fn the_end_of_the_log_is_shown_beside_the_error_and_not_in_the_status() {
     let world = World::new(&json!({
         "command": ["sh", "-c", script],
         "restart": {"backoff": "10ms", "maxRestarts": 2},
+        "readiness": {"exec": {"command": ["false"]}},
     }));
-    let ended = run(&mut world.project.command(&["up", ".", "--wait", "--timeout", "50s"]));
+    let ended = run(&mut world
+        .project
+        .command(&["up", ".", "--wait", "--timeout", "50s"]));
     assert_eq!(ended.status.code(), Some(1), "{}", ended.report());
-    assert_contains(&ended.stdout, &["exit status: 3", "the end of its log:", "| canary: no such table"]);
+    assert_contains(
+        &ended.stdout,
+        &[
+            "exit status: 3",
+            "the end of its log:",
+            "| canary: no such table",
+        ],
+    );
     let mut up = world.project.up(&[]);
     up.expect(&["DeployItem/", "Failed"]);
-    until("the failure", || world.item()["status"]["phase"] == "Failed");
+    until("the failure", || {
+        world.item()["status"]["phase"] == "Failed"
+    });
     let name = world.name();
-    for command in [["why", name.as_str()], ["describe", name.as_str()], ["why", "inst/db"]] {
+    for command in [
+        ["why", name.as_str()],
+        ["describe", name.as_str()],
+        ["why", "inst/db"],
+    ] {
         let shown = world.project.landform(&command);
         assert_contains(&shown, &["exit status: 3", "| canary: no such table"]);
     }
@@ -324,7 +368,10 @@ fn the_end_of_the_log_is_shown_beside_the_error_and_not_in_the_status() {
 
     // One that failed before it was ready can be stopped and started as well.
     world.project.landform(&["stop", &name]);
-    assert_contains(&world.project.landform(&["why", &name]), &["was never ready", "landform start"]);
+    assert_contains(
+        &world.project.landform(&["why", &name]),
+        &["was never ready", "landform start"],
+    );
     let started = run(&mut world.project.command(&["start", &name]));
     assert_eq!(started.status.code(), Some(1), "{}", started.report());
     assert_contains(&started.stdout, &["has failed", "exit status: 3"]);
@@ -350,7 +397,12 @@ fn a_process_of_another_user_is_listed_stopped_and_started() {
     assert_eq!(world.ps()["user"], "nobody");
     assert_contains(&world.project.landform(&["logs", &name]), &["nobody"]);
     let status = std::fs::read_to_string(format!("/proc/{first}/status")).unwrap();
-    assert!(status.lines().any(|line| line.starts_with("Groups:") && line.trim_end() == "Groups:"), "{status}");
+    assert!(
+        status
+            .lines()
+            .any(|line| line.starts_with("Groups:") && line.trim_end() == "Groups:"),
+        "{status}"
+    );
     world.project.landform(&["restart", &name]);
     let second = world.pid();
     assert!(first != second && !is_running(first));

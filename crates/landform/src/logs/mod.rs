@@ -194,13 +194,18 @@ pub(crate) async fn last_lines(
 }
 
 fn shown_end(text: &str) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     if lines.is_empty() {
         return Vec::new();
     }
     let last = lines.iter().skip(lines.len().saturating_sub(LAST_LINES));
     let last = last.map(|line| format!("  | {}", one_line(&cut(line, LONGEST_LINE))));
-    std::iter::once("the end of its log:".to_owned()).chain(last).collect()
+    std::iter::once("the end of its log:".to_owned())
+        .chain(last)
+        .collect()
 }
 
 /// The server reads no logs: the file may be on this machine.
@@ -247,7 +252,10 @@ fn prefixed(text: &str, prefix: Option<&str>) -> String {
 }
 
 /// The deploy items that an object stands for, by namespace and name.
-pub(crate) async fn items_of(client: &Client, place: &Place) -> Result<BTreeSet<(String, String)>, AnyError> {
+pub(crate) async fn items_of(
+    client: &Client,
+    place: &Place,
+) -> Result<BTreeSet<(String, String)>, AnyError> {
     let Some(object) = get(client, &place.path()).await? else {
         return Err(place.missing().into());
     };

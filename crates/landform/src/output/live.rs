@@ -156,8 +156,11 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
         }
         while columns(word) > width {
             let part = beginning(word, width);
-            // A letter that is wider than the line is left out.
-            let part = if part.is_empty() { break } else { part };
+            if part.is_empty() {
+                // Its next letter is wider than the line: nothing of it can be shown.
+                word = "";
+                break;
+            }
             lines.push(part.to_owned());
             word = &word[part.len()..];
         }
@@ -186,11 +189,17 @@ mod tests {
     #[test]
     fn names_keep_their_ends_and_lines_their_width() {
         assert_eq!(cut_in_the_middle("worker-eu-17", 12), "worker-eu-17");
-        assert_eq!(cut_in_the_middle("payments-worker-eu-17", 11), "payme…eu-17");
+        assert_eq!(
+            cut_in_the_middle("payments-worker-eu-17", 11),
+            "payme…eu-17"
+        );
         assert_eq!(cut_in_the_middle("payments", 2), "p…");
         assert_eq!(cut("世界世界", 5), "世界…");
         assert_eq!(columns("世界…"), 5);
-        assert_eq!(wrapped("no such file: /a/very/long/path", 12), ["no such", "file:", "/a/very/long", "/path"]);
+        assert_eq!(
+            wrapped("no such file: /a/very/long/path", 12),
+            ["no such", "file:", "/a/very/long", "/path"]
+        );
         assert_eq!(wrapped("", 12), Vec::<String>::new());
         assert_eq!(wrapped("世 a", 1), ["a"]);
     }

@@ -205,7 +205,10 @@ mod tests {
     #[test]
     fn one_that_has_failed_is_looked_at_again() {
         let stop = patch(Wish::Stop, &item("Succeeded", json!({})), "now");
-        assert_eq!(stop, json!({"metadata": {"annotations": {"landform.dev/stopped": "true"}}}));
+        assert_eq!(
+            stop,
+            json!({"metadata": {"annotations": {"landform.dev/stopped": "true"}}})
+        );
         let restart = patch(Wish::Restart, &item("Failed", json!({})), "now");
         let wanted = json!({
             "landform.dev/stopped": null, "landform.dev/restart": "now",
@@ -214,7 +217,10 @@ mod tests {
         assert_eq!(restart["metadata"]["annotations"], wanted);
         // One that isn't stopped need not be started.
         let start = patch(Wish::Start, &item("Failed", json!({})), "now");
-        assert_eq!(start["metadata"]["annotations"], json!({"landform.dev/stopped": null}));
+        assert_eq!(
+            start["metadata"]["annotations"],
+            json!({"landform.dev/stopped": null})
+        );
     }
 
     #[test]
@@ -224,11 +230,17 @@ mod tests {
         let next = item("Succeeded", json!({"pid": 8}));
         let done = |text: &str| Some(Ok(text.to_owned()));
         assert_eq!(reached(Wish::Restart, &before, &before), None);
-        assert_eq!(reached(Wish::Restart, &before, &next), done("runs as process 8"));
+        assert_eq!(
+            reached(Wish::Restart, &before, &next),
+            done("runs as process 8")
+        );
         assert_eq!(reached(Wish::Stop, &before, &before), None);
         assert_eq!(reached(Wish::Stop, &before, &stopped), done("is stopped"));
         assert_eq!(reached(Wish::Start, &stopped, &stopped), None);
-        assert_eq!(reached(Wish::Start, &stopped, &next), done("runs as process 8"));
+        assert_eq!(
+            reached(Wish::Start, &stopped, &next),
+            done("runs as process 8")
+        );
         let mut failed = item("Failed", json!({"pid": 9}));
         failed["status"]["lastError"] = json!({"message": "no such file"});
         let trouble = Some(Err("has failed: no such file".to_owned()));

@@ -16,8 +16,8 @@ use landform_api::landscaper;
 use landform_deployers::process::ProcessDeployer;
 use serde_json::{Value, json};
 
-use self::row::Row;
 pub(crate) use self::ask::{AskArgs, restart, start, stop};
+use self::row::Row;
 pub(crate) use self::view::ProcessesView;
 use crate::client::object::{FileArgs, places};
 use crate::client::{ClientArgs, block_on, get};

@@ -9,7 +9,16 @@ use time::OffsetDateTime;
 use crate::output::time::span;
 
 pub(super) const TITLES: [&str; 10] = [
-    "NAMESPACE", "ITEM", "STATE", "PID", "RESTARTS", "SINCE", "USER", "PORTS", "CPU", "MEMORY",
+    "NAMESPACE",
+    "ITEM",
+    "STATE",
+    "PID",
+    "RESTARTS",
+    "SINCE",
+    "USER",
+    "PORTS",
+    "CPU",
+    "MEMORY",
 ];
 /// Where nothing is known.
 const UNKNOWN: &str = "-";
@@ -28,11 +37,18 @@ pub(super) struct Row {
 impl Row {
     /// Reads an item, and what the server sees of its process, if the caller may know.
     pub(super) fn of(item: &Value, seen: Option<&Value>) -> Self {
-        let text = |name: &str| item["metadata"][name].as_str().unwrap_or_default().to_owned();
+        let text = |name: &str| {
+            item["metadata"][name]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
         let told = &item["status"]["providerStatus"];
         let facts: Option<Facts> = seen.and_then(|seen| serde_json::from_value(seen.clone()).ok());
         let pid = told["pid"].as_i64();
-        let runs = facts.as_ref().map_or(pid.is_some(), |facts| !facts.pids.is_empty());
+        let runs = facts
+            .as_ref()
+            .map_or(pid.is_some(), |facts| !facts.pids.is_empty());
         let facts = facts.unwrap_or_default();
         let own = pid.filter(|pid| facts.pids.iter().any(|found| i64::from(*found) == *pid));
         let first = facts.pids.first().map(|pid| i64::from(*pid));
@@ -59,7 +75,11 @@ impl Row {
         let now_ms = i64::try_from(now.unix_timestamp_nanos() / 1_000_000).unwrap_or_default();
         let since = facts.since_ms.and_then(|since| i64::try_from(since).ok());
         let ports: Vec<String> = facts.ports.iter().map(u16::to_string).collect();
-        let ports = if ports.is_empty() { unknown() } else { ports.join(",") };
+        let ports = if ports.is_empty() {
+            unknown()
+        } else {
+            ports.join(",")
+        };
         let known = !facts.pids.is_empty();
         vec![
             self.namespace.clone(),
@@ -70,8 +90,16 @@ impl Row {
             since.map_or_else(unknown, |since| span((now_ms - since) / 1000)),
             facts.user.clone().unwrap_or_else(unknown),
             ports,
-            if known { seconds(facts.processor_ms) } else { unknown() },
-            if known { bytes(facts.memory_bytes) } else { unknown() },
+            if known {
+                seconds(facts.processor_ms)
+            } else {
+                unknown()
+            },
+            if known {
+                bytes(facts.memory_bytes)
+            } else {
+                unknown()
+            },
         ]
     }
 
@@ -131,7 +159,11 @@ mod tests {
     use crate::output::time::parse;
 
     fn item(phase: &str, stopped: bool) -> Value {
-        let annotations = if stopped { json!({ANNOTATION_STOPPED: "true"}) } else { json!({}) };
+        let annotations = if stopped {
+            json!({ANNOTATION_STOPPED: "true"})
+        } else {
+            json!({})
+        };
         json!({
             "metadata": {"namespace": "shop", "name": "db", "annotations": annotations},
             "status": {"phase": phase, "providerStatus": {"pid": 7, "restarts": 2}},
@@ -147,7 +179,18 @@ mod tests {
         });
         let now = parse("2026-01-01T00:02:30Z").unwrap();
         let row = Row::of(&item("Succeeded", false), Some(&seen));
-        let cells = ["shop", "db", "Running", "7 (+1)", "3", "2m30s", "web", "7401,7402", "1.2s", "30Mi"];
+        let cells = [
+            "shop",
+            "db",
+            "Running",
+            "7 (+1)",
+            "3",
+            "2m30s",
+            "web",
+            "7401,7402",
+            "1.2s",
+            "30Mi",
+        ];
         assert_eq!(row.cells(now), cells);
         // Without the right to look there is what the status says.
         let row = Row::of(&item("Succeeded", false), None);

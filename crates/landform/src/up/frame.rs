@@ -202,13 +202,7 @@ impl<'a> Forest<'a> {
     }
 
     /// The object with all below it; `around` is the namespace that is clear there.
-    fn rows(
-        &self,
-        known: &'a Known,
-        depth: usize,
-        around: Option<&str>,
-        rows: &mut Vec<Row<'a>>,
-    ) {
+    fn rows(&self, known: &'a Known, depth: usize, around: Option<&str>, rows: &mut Vec<Row<'a>>) {
         let namespace = known.sight.namespace.as_str();
         let with_namespace = self.several && around != Some(namespace);
         let is_step = known.sight.kind == "Execution";
@@ -217,7 +211,11 @@ impl<'a> Forest<'a> {
         if !is_step && !is_frame {
             rows.push(Row::new(depth, known, with_namespace));
         }
-        let around = if is_step || is_frame { around } else { Some(namespace) };
+        let around = if is_step || is_frame {
+            around
+        } else {
+            Some(namespace)
+        };
         let deeper = if is_step || is_frame {
             depth
         } else {
@@ -276,7 +274,9 @@ fn shorten(rows: &mut Vec<Row<'_>>, room: usize, place: Place) -> LeftOut {
     order.sort_by_key(|at| std::cmp::Reverse((rows[*at].depth, *at)));
     let of = |rows: &[Row<'_>], tone: Tone| -> Vec<usize> {
         let order = order.iter().copied();
-        order.filter(|at| rows[*at].known.sight.tone == tone).collect()
+        order
+            .filter(|at| rows[*at].known.sight.tone == tone)
+            .collect()
     };
     for at in of(rows, Tone::Good) {
         if fits(total, &left_out) {

@@ -58,7 +58,10 @@ impl State {
 
     /// How an object is called: with its namespace, if there are several.
     fn title(&self, sight: &Sight) -> String {
-        let mut others = self.objects.values().map(|known| known.sight.namespace.as_str());
+        let mut others = self
+            .objects
+            .values()
+            .map(|known| known.sight.namespace.as_str());
         let several = others.any(|other| !other.is_empty() && other != sight.namespace);
         match sight.namespace.as_str() {
             namespace if several && !namespace.is_empty() => {
@@ -88,7 +91,10 @@ impl State {
 
     /// Whether objects are in more than one namespace.
     pub(crate) fn has_several_namespaces(&self) -> bool {
-        let mut names = self.objects.values().map(|known| known.sight.namespace.as_str());
+        let mut names = self
+            .objects
+            .values()
+            .map(|known| known.sight.namespace.as_str());
         let first = names.find(|name| !name.is_empty());
         names.any(|name| !name.is_empty() && Some(name) != first)
     }

@@ -58,7 +58,10 @@ impl Terminal {
         let text = self.canvas.draw(&lines, self.look);
         // As the terminal's driver does it.
         self.parser.process(text.replace('\n', "\r\n").as_bytes());
-        let rows = self.parser.screen().rows(0, self.look.width.try_into().unwrap());
+        let rows = self
+            .parser
+            .screen()
+            .rows(0, self.look.width.try_into().unwrap());
         rows.map(|row| row.trim_end().to_owned()).collect()
     }
 
@@ -77,7 +80,11 @@ impl Terminal {
         for _ in 0..20 {
             self.draw();
         }
-        assert_eq!(self.scrolled(), scrolled, "the scrollback grows with each frame");
+        assert_eq!(
+            self.scrolled(),
+            scrolled,
+            "the scrollback grows with each frame"
+        );
         let screen = self.draw();
         let headings = screen.iter().filter(|line| line.starts_with("shop  "));
         assert_eq!(headings.count(), 1, "{screen:#?}");
@@ -85,7 +92,10 @@ impl Terminal {
             assert!(columns(line) < self.look.width, "{line}");
         }
         let below = screen.last().unwrap();
-        assert_eq!(below, "", "the line below the tree is not free: {screen:#?}");
+        assert_eq!(
+            below, "",
+            "the line below the tree is not free: {screen:#?}"
+        );
         screen
     }
 }
@@ -94,7 +104,10 @@ fn sight(name: &str, namespace: &str, tone: Tone) -> Sight {
     let (phase, note) = match tone {
         Tone::Good => ("Succeeded", ""),
         Tone::Working => ("Progressing", ""),
-        Tone::Waiting => ("PendingDependencies", "waits for Installation database: must have Succeeded"),
+        Tone::Waiting => (
+            "PendingDependencies",
+            "waits for Installation database: must have Succeeded",
+        ),
         Tone::Bad => ("Failed", REASON),
     };
     Sight {
@@ -117,13 +130,21 @@ fn count_before(screen: &[String], words: &str) -> usize {
     let line = screen.iter().find(|line| line.contains(words));
     let before = line.and_then(|line| line.split(words).next());
     let number = before.and_then(|before| before.split_whitespace().last());
-    number.and_then(|number| number.parse().ok()).unwrap_or_default()
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_default()
 }
 
 #[test]
 fn a_tall_landscape_stays_on_the_screen_and_is_counted_right() {
     for (width, height) in SIZES {
-        for (good, waiting, bad) in [(3, 1, 0), (100, 0, 0), (100, 3, 1), (100, 100, 2), (0, 0, 60)] {
+        for (good, waiting, bad) in [
+            (3, 1, 0),
+            (100, 0, 0),
+            (100, 3, 1),
+            (100, 100, 2),
+            (0, 0, 60),
+        ] {
             let mut terminal = Terminal::new(width, height);
             let mut add = |count: usize, word: &str, tone| {
                 for at in 0..count {
@@ -139,7 +160,10 @@ fn a_tall_landscape_stays_on_the_screen_and_is_counted_right() {
             }
             let shown = |sign: &str| screen.iter().filter(|line| line.starts_with(sign)).count();
             let heading = format!("shop  {good} of {} ready", good + waiting + bad);
-            assert!(screen.iter().any(|line| line.starts_with(&heading)), "{screen:#?}");
+            assert!(
+                screen.iter().any(|line| line.starts_with(&heading)),
+                "{screen:#?}"
+            );
             let left_out = (good - shown("✓"), waiting + bad - shown("○") - shown("✗"));
             let told = match left_out {
                 (_, 0) => (count_before(&screen, " more that are ready"), 0),
@@ -161,7 +185,9 @@ fn reasons_are_shown_whole_and_names_keep_their_ends() {
     for (width, height) in [(80, 24), (120, 40)] {
         let mut terminal = Terminal::new(width, height);
         for end in ["eu-17", "eu-18"] {
-            let name = format!("payments-production-worker-of-the-second-generation-with-a-long-name-{end}");
+            let name = format!(
+                "payments-production-worker-of-the-second-generation-with-a-long-name-{end}"
+            );
             terminal.see(sight(&name, "default", Tone::Working));
         }
         terminal.see(sight("broken", "default", Tone::Bad));
@@ -180,14 +206,26 @@ fn reasons_are_shown_whole_and_names_keep_their_ends() {
 fn namespaces_are_shown_when_there_are_several() {
     let mut terminal = Terminal::new(80, 24);
     terminal.see(sight("web", "team-a", Tone::Good));
-    assert!(terminal.settle().iter().any(|line| line.contains("Installation/web")));
+    assert!(
+        terminal
+            .settle()
+            .iter()
+            .any(|line| line.contains("Installation/web"))
+    );
     terminal.see(sight("web", "team-b", Tone::Good));
     let mut item = sight("run", "team-b", Tone::Good);
     item.owners = vec!["team-b/web".into()];
     terminal.see(item);
     let screen = terminal.settle();
-    for line in ["✓ Installation/team-a/web", "✓ Installation/team-b/web", "✓   Installation/run"] {
-        assert!(screen.iter().any(|shown| shown.starts_with(line)), "{screen:#?}");
+    for line in [
+        "✓ Installation/team-a/web",
+        "✓ Installation/team-b/web",
+        "✓   Installation/run",
+    ] {
+        assert!(
+            screen.iter().any(|shown| shown.starts_with(line)),
+            "{screen:#?}"
+        );
     }
 }
 
@@ -195,7 +233,11 @@ fn namespaces_are_shown_when_there_are_several() {
 fn a_terminal_may_be_resized_in_the_middle() {
     let mut terminal = Terminal::new(80, 24);
     for at in 0..60 {
-        let tone = if at % 7 == 0 { Tone::Waiting } else { Tone::Good };
+        let tone = if at % 7 == 0 {
+            Tone::Waiting
+        } else {
+            Tone::Good
+        };
         terminal.see(sight(&format!("n{at:02}"), "default", tone));
     }
     terminal.see(sight("broken", "default", Tone::Bad));
@@ -203,7 +245,12 @@ fn a_terminal_may_be_resized_in_the_middle() {
     for (width, height) in [(120, 40), (80, 24), (60, 12), (120, 12), (40, 30)] {
         terminal.resize(width, height);
         let screen = terminal.settle();
-        assert!(screen.iter().any(|line| line.contains("✗ Installation/broken")), "{screen:#?}");
+        assert!(
+            screen
+                .iter()
+                .any(|line| line.contains("✗ Installation/broken")),
+            "{screen:#?}"
+        );
     }
 }
 
@@ -214,5 +261,8 @@ fn texts_of_others_do_nothing_to_the_lines() {
     odd.note = "a\tb\nc\r\u{1b}[2Jd 世界世界世界世界世界世界世界世界世界世界世界世界世界世界世界世界世界世界世界".into();
     terminal.see(odd);
     let screen = terminal.settle();
-    assert!(screen.iter().any(|line| line.contains("a b c")), "{screen:#?}");
+    assert!(
+        screen.iter().any(|line| line.contains("a b c")),
+        "{screen:#?}"
+    );
 }

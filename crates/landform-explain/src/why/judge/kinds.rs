@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Cause, Facts, Judged, Sort, cause, is_well, plain_waits, text};
 
 /// What stands in the place of the phase of a process that a person has stopped.
-const STOPPED: &str = "Stopped";
+pub(in crate::why) const STOPPED: &str = "Stopped";
 
 pub(super) fn by_kind(facts: &Facts<'_>, judged: &mut Judged) {
     let status = &facts.object["status"];
@@ -68,8 +68,13 @@ fn is_stopped(object: &Value) -> bool {
 /// Its phase stays what it was for all that depends on it.
 fn stopped(facts: &Facts<'_>) -> Cause {
     let (namespace, name) = (&facts.name.namespace, &facts.name.name);
-    let unblock = format!("start it when it may run: landform start DeployItem/{name} -n {namespace}");
-    cause(Sort::Blocked { unblock }, STOPPED, "its process was stopped on request")
+    let unblock =
+        format!("start it when it may run: landform start DeployItem/{name} -n {namespace}");
+    cause(
+        Sort::Blocked { unblock },
+        STOPPED,
+        "its process was stopped on request",
+    )
 }
 
 /// What an annotation asks for, and there isn't.
