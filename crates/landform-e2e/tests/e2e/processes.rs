@@ -267,7 +267,16 @@ fn processes_are_listed_restarted_stopped_and_started() {
         (&json!("Running"), &json!(first), &json!(0))
     );
     assert!(seen["memoryBytes"].as_u64().unwrap() > 1 << 20, "{seen}");
-    let deployed = |project: &Project| project.get("installation/web")["status"].clone();
+    // What the importer was deployed with, and when.
+    let deployed = |project: &Project| {
+        let installation = project.get("installation/web")["status"]["imports"].clone();
+        let items = project.get("deployitem")["items"].clone();
+        let times = items.as_array().unwrap().iter().filter_map(|item| {
+            let own = item["metadata"]["name"].as_str().unwrap().starts_with("web");
+            own.then(|| item["status"]["lastReconcileTime"].clone())
+        });
+        (installation, times.collect::<Vec<_>>())
+    };
     let before = deployed(&world.project);
 
     let told = world.project.landform(&["restart", "inst/db"]);
@@ -287,6 +296,8 @@ fn processes_are_listed_restarted_stopped_and_started() {
         &world.project.landform(&["why", "inst/db"]),
         &["Stopped on request", "landform start Installation/db"],
     );
+
+    assert_eq!(deployed(&world.project), before, "the importer was deployed again");
 
     // Neither a restart of the server nor another configuration starts it.
     up.interrupt();
@@ -320,7 +331,6 @@ fn processes_are_listed_restarted_stopped_and_started() {
     let told = world.project.landform(&words);
     assert_contains(&told, &["runs as process"]);
     assert!(world.answers());
-    assert_eq!(deployed(&world.project)["imports"], before["imports"]);
 
     // One that is stopped can be taken down.
     world.project.landform(&["stop", &name]);
