@@ -193,22 +193,6 @@ impl Slot {
         self.item.end_those(|instance| !instance.ready).await
     }
 
-    /// Ends everything, until a person wants a process again; says whether something ended.
-    pub(crate) async fn put_down(&self) -> Result<bool, DeployError> {
-        self.item.change(|record| record.stopped = true)?;
-        self.end_supervision().await;
-        self.item.settle().await?;
-        let some = !self.item.record().instances.is_empty();
-        self.item.end_those(|_| true).await?;
-        Ok(some)
-    }
-
-    /// What the item's status should say when a person wants no process.
-    pub(crate) fn stopped_status(&self) -> Value {
-        let restarts = self.item.record().restarts;
-        json!({"log": self.item.log(), "restarts": restarts, "stopped": true})
-    }
-
     /// Ends everything.
     pub(crate) async fn remove(&self) -> Result<(), DeployError> {
         self.end_supervision().await;
@@ -216,7 +200,7 @@ impl Slot {
         self.item.end_all().await
     }
 
-    async fn end_supervision(&self) {
+    pub(super) async fn end_supervision(&self) {
         let supervisor = self.supervisor.lock().take();
         if let Some(supervisor) = supervisor {
             supervisor.end().await;

@@ -6,7 +6,9 @@
 use landform_api::keys::{ANNOTATION_RESTART, ANNOTATION_STOPPED};
 use landform_api::landscaper::keys;
 use landform_engine::EventType;
+use serde_json::{Value, json};
 
+use super::rollout::Slot;
 use crate::{DeployError, Job};
 
 /// What is asked of an item's process.
@@ -27,6 +29,24 @@ impl<'a> Wish<'a> {
             stopped: annotation(ANNOTATION_STOPPED) == Some(keys::TRUE),
             restart: annotation(ANNOTATION_RESTART),
         }
+    }
+}
+
+impl Slot {
+    /// Ends everything, until a person wants a process again; says whether something ended.
+    pub(super) async fn put_down(&self) -> Result<bool, DeployError> {
+        self.item.change(|record| record.stopped = true)?;
+        self.end_supervision().await;
+        self.item.settle().await?;
+        let some = !self.item.record().instances.is_empty();
+        self.item.end_those(|_| true).await?;
+        Ok(some)
+    }
+
+    /// What the item's status should say when a person wants no process.
+    pub(super) fn stopped_status(&self) -> Value {
+        let restarts = self.item.record().restarts;
+        json!({"log": self.item.log(), "restarts": restarts, "stopped": true})
     }
 }
 

@@ -304,6 +304,7 @@ fn processes_are_listed_restarted_stopped_and_started() {
     up.finish();
     let mut up = world.project.up(&[]);
     up.expect(&["Everything is ready after "]);
+    up.expect(&["stopped on request: DeployItem/"]);
     assert!(!world.answers());
     assert_contains(
         &world.project.landform(&["events"]),

@@ -235,4 +235,32 @@ Installation/team/web   Pending         after Installation/db
 ";
         assert_eq!(shown, expected);
     }
+
+    #[test]
+    fn no_line_is_longer_than_the_terminal_and_names_keep_their_ends() {
+        let object = |end: &str| {
+            json!({"kind": "Installation", "namespace": "payments-production", "state": "Running",
+                "name": format!("worker-of-the-second-generation-with-a-long-name-{end}"),
+                "reason": "it changed, and so did all that it imports from installations that are far away, \tit\nseems",
+                "runningSince": "2026-01-01T00:00:00Z"})
+        };
+        let reading = Reading {
+            summary: json!({"running": 2, "waitingForAPlace": 1000, "stuck": 0, "kinds": [
+                {"kind": "Installation", "objects": 2, "state": "Watching", "reconciled": true,
+                    "error": "the definition of the kind is gone, and nobody knows when it comes back, if ever"},
+            ]}),
+            objects: vec![object("eu-17"), object("eu-18")],
+            trace: Vec::new(),
+        };
+        let now = parse("2026-01-01T00:00:05Z").unwrap();
+        for width in [80, 120, 60] {
+            let shown = page(&reading, now, width, 24, Paint::new(When::Never));
+            for line in shown.lines() {
+                assert!(line.chars().count() < width, "{width}: {line}");
+            }
+            for end in ["eu-17 ", "eu-18 "] {
+                assert!(shown.contains(end), "{width}: {shown}");
+            }
+        }
+    }
 }

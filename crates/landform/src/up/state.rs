@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::sight::{Sight, Tone};
+use super::sight::{STOPPED, Sight, Tone};
 
 /// An object and how long it has been as it is.
 #[derive(Clone, Debug)]
@@ -87,6 +87,13 @@ impl State {
 
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Known> {
         self.objects.values()
+    }
+
+    /// Processes that a person has stopped.
+    pub(crate) fn stopped(&self) -> Vec<String> {
+        let objects = self.objects.values();
+        let stopped = objects.filter(|known| known.sight.phase == STOPPED);
+        stopped.map(|known| self.title(&known.sight)).collect()
     }
 
     /// Whether objects are in more than one namespace.
