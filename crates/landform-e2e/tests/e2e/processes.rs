@@ -272,7 +272,10 @@ fn processes_are_listed_restarted_stopped_and_started() {
         let installation = project.get("installation/web")["status"]["imports"].clone();
         let items = project.get("deployitem")["items"].clone();
         let times = items.as_array().unwrap().iter().filter_map(|item| {
-            let own = item["metadata"]["name"].as_str().unwrap().starts_with("web");
+            let own = item["metadata"]["name"]
+                .as_str()
+                .unwrap()
+                .starts_with("web");
             own.then(|| item["status"]["lastReconcileTime"].clone())
         });
         (installation, times.collect::<Vec<_>>())
@@ -297,7 +300,11 @@ fn processes_are_listed_restarted_stopped_and_started() {
         &["Stopped on request", "landform start Installation/db"],
     );
 
-    assert_eq!(deployed(&world.project), before, "the importer was deployed again");
+    assert_eq!(
+        deployed(&world.project),
+        before,
+        "the importer was deployed again"
+    );
 
     // Neither a restart of the server nor another configuration starts it.
     up.interrupt();

@@ -148,7 +148,7 @@ fn bytes(count: u64) -> String {
     let mebibytes = count >> 20;
     match mebibytes {
         0 => format!("{}Ki", count >> 10),
-        ..10_240 => format!("{mebibytes}Mi"),
+        1..10_240 => format!("{mebibytes}Mi"),
         _ => format!("{}Gi", count >> 30),
     }
 }
