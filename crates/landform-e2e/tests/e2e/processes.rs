@@ -158,6 +158,14 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever looks should see that less was tested"
+)]
+fn not_tested(why: &str) {
+    eprintln!("{why}: not tested");
+}
+
 fn is_running(pid: i64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ")
@@ -196,7 +204,7 @@ fn a_child_that_hides_from_everything_belongs_to_its_item_by_its_control_group()
     up.expect(&["Everything is ready after "]);
     let state: Value = serde_json::from_str(&world.file("state.json")).unwrap();
     if state["instances"][0]["cgroup"].is_null() {
-        eprintln!("no control groups can be made here: not tested");
+        not_tested("no control groups can be made here");
         world.project.landform(&["down", ".", "--yes"]);
         kill_9(world.child());
         return;
@@ -400,7 +408,7 @@ fn the_end_of_the_log_is_shown_beside_the_error_and_not_in_the_status() {
 fn a_process_of_another_user_is_listed_stopped_and_started() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
-        eprintln!("only root can start processes as other users: not tested");
+        not_tested("only root can start processes as other users");
         return;
     }
     let world = World::new(&json!({
