@@ -43,6 +43,11 @@ pub const ANNOTATION_SERVICE_ACCOUNT: &str = "landform.dev/service-account";
 /// drops what clients send (C6).
 pub const ANNOTATION_NAMER: &str = "landform.dev/service-account-writer";
 
+/// `true` on a deploy item that is a process: a person wants it stopped until the annotation is gone (ADR 0036).
+pub const ANNOTATION_STOPPED: &str = "landform.dev/stopped";
+/// On a deploy item that is a process: a person wants it started again, once for each text (ADR 0036).
+pub const ANNOTATION_RESTART: &str = "landform.dev/restart";
+
 /// Names that begin so are given to objects that are on their way to a name which another object still has. They are
 /// not reconciled meanwhile.
 pub const PREFIX_RENAMING: &str = "landform-renaming-";

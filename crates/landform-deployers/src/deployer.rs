@@ -83,6 +83,8 @@ pub struct Deployed {
     pub provider_status: Option<Value>,
     /// What the item exports.
     pub exports: Option<Map<String, Value>>,
+    /// What was exported before stays, whatever `exports` says.
+    pub exports_stay: bool,
     /// The names of exports that are secret wherever they come from. What contains a secret of the configuration is found
     /// without that.
     pub secret_exports: BTreeSet<String>,

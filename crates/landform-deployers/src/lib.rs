@@ -15,6 +15,7 @@ pub mod logs;
 pub mod manifest;
 pub mod mock;
 pub mod process;
+pub mod processes;
 mod secrets;
 mod target_sync;
 

@@ -217,7 +217,10 @@ impl Owners {
         let error = text(&status["lastError"]["message"]).or_else(|| text(&status["lastError"]));
         Node {
             object: ObjectRef::of(object),
-            phase: text(&status["phase"]),
+            phase: match status["providerStatus"]["stopped"] == true {
+                true if status["phase"] == "Succeeded" => Some("Stopped".to_owned()),
+                _ => text(&status["phase"]),
+            },
             created: text(&object["metadata"]["creationTimestamp"]),
             message: error.or(waits).unwrap_or_default(),
             owns,

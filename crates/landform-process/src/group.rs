@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use tokio::time::{Instant, timeout_at};
 
 use crate::table::members;
-use crate::{Handle, Identity, Mark};
+use crate::{Cgroup, Handle, Identity, Mark};
 
 /// A killed process is gone within this time, unless the system holds it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,11 +24,14 @@ fn numbers(processes: &[i32]) -> String {
 }
 
 /// A program and all that it has started.
+#[derive(Default)]
 pub struct Group {
     /// The program. Its number is that of the process group.
     pub leader: Option<Identity>,
-    /// What all of them have in their environment; without one only the process group counts.
+    /// What all of them have in their environment, unless they clean it.
     pub mark: Option<Mark>,
+    /// What none of them leaves.
+    pub cgroup: Option<Cgroup>,
 }
 
 impl Group {
@@ -37,7 +40,7 @@ impl Group {
     pub fn of_leader(leader: Identity) -> Self {
         Self {
             leader: Some(leader),
-            mark: None,
+            ..Self::default()
         }
     }
 
@@ -45,8 +48,17 @@ impl Group {
     #[must_use]
     pub fn marked(mark: Mark) -> Self {
         Self {
-            leader: None,
             mark: Some(mark),
+            ..Self::default()
+        }
+    }
+
+    /// All that is in a control group.
+    #[must_use]
+    pub fn inside(cgroup: Cgroup) -> Self {
+        Self {
+            cgroup: Some(cgroup),
+            ..Self::default()
         }
     }
 
@@ -56,8 +68,20 @@ impl Group {
         self.members().is_empty()
     }
 
-    fn members(&self) -> Vec<Handle> {
-        members(self.leader.as_ref(), self.mark.as_ref())
+    pub(crate) fn members(&self) -> Vec<Handle> {
+        members(self, &[])
+    }
+
+    /// Those that were found before, as far as they have not ended, and all that is found now: what a master has started may
+    /// be found by it only as long as it is there.
+    fn members_with(&self, known: &mut Vec<Identity>) -> Vec<Handle> {
+        let members = members(self, known);
+        for member in &members {
+            if !known.contains(member.identity()) {
+                known.push(member.identity().clone());
+            }
+        }
+        members
     }
 
     /// Sends a signal to all of them, waits until they have ended, and kills what is left after the grace period.
@@ -68,8 +92,9 @@ impl Group {
         let now = Instant::now();
         let end = now.checked_add(grace).unwrap_or(now);
         let mut told = BTreeSet::new();
+        let mut known = Vec::new();
         loop {
-            let members = self.members();
+            let members = self.members_with(&mut known);
             if members.is_empty() {
                 return Ok(());
             }
@@ -84,7 +109,7 @@ impl Group {
                 .await
                 .is_err()
             {
-                return self.kill().await;
+                return self.kill_known(known).await;
             }
         }
     }
@@ -94,14 +119,22 @@ impl Group {
     /// # Errors
     /// When some can't be killed.
     pub async fn kill(&self) -> Result<(), StillRunning> {
+        self.kill_known(Vec::new()).await
+    }
+
+    async fn kill_known(&self, mut known: Vec<Identity>) -> Result<(), StillRunning> {
         let end = Instant::now() + PATIENCE;
         loop {
-            let members = self.members();
+            let members = self.members_with(&mut known);
             if members.is_empty() {
                 return Ok(());
             }
             for member in &members {
                 let _ = member.send(Signal::KILL);
+            }
+            if let Some(cgroup) = &self.cgroup {
+                // At once, whatever they start meanwhile.
+                cgroup.kill();
             }
             if timeout_at(end, join_all(members.iter().map(Handle::ended)))
                 .await

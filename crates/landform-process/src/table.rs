@@ -14,6 +14,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use tokio::io::unix::AsyncFd;
 
+use crate::{Cgroup, Group};
+
 /// The variable by which programs of deploy items are found again: `<uid of the item>-<attempt>`.
 pub const MARK: &str = "LANDFORM_ITEM";
 /// The variable by which programs of a hook's call are found again.
@@ -70,8 +72,9 @@ fn boot_id() -> Option<String> {
 
 /// What `/proc/PID/stat` says about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    pid: i32,
+pub(crate) struct Seen {
+    pub(crate) pid: i32,
+    parent: i32,
     group: i32,
     start_time: u64,
     ended: bool,
@@ -87,11 +90,13 @@ impl Seen {
         let pid = text.split_once(' ')?.0.parse().ok()?;
         let mut fields = text.rsplit_once(") ")?.1.split(' ');
         let state = fields.next()?;
-        let group = fields.nth(1)?.parse().ok()?;
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
         let start_time = fields.nth(16)?.parse().ok()?;
         let ended = matches!(state, "Z" | "X" | "x");
         Some(Self {
             pid,
+            parent,
             group,
             start_time,
             ended,
@@ -187,23 +192,34 @@ pub fn leaders(mark: &Mark) -> Vec<Identity> {
     leaders
 }
 
-/// What is ours: processes with a mark, wherever they are, and those in the leader's process group for as long
-/// as the leader's number, which is the group's, is its own. A process with a mark that leads its group is such a leader:
-/// what it has started may have cleaned its environment.
-pub(crate) fn members(leader: Option<&Identity>, mark: Option<&Mark>) -> Vec<Handle> {
-    let group = leader.filter(|leader| leader.holds_its_number());
+/// What is ours: processes with a mark, wherever they are; those in the leader's process group for as long
+/// as the leader's number, which is the group's, is its own; those in the control group; and whatever has one of these as
+/// its parent. A process with a mark that leads its group is such a leader: what it has started may have cleaned its
+/// environment. Those that are known to be ours stay so.
+pub(crate) fn members(group: &Group, known: &[Identity]) -> Vec<Handle> {
+    let leader = group.leader.as_ref();
+    let leader = leader.filter(|leader| leader.holds_its_number());
     let all = Seen::all();
+    let mark = group.mark.as_ref();
     let marked = |seen: &&Seen| mark.is_some_and(|mark| mark.is_on(seen.pid));
     let marked: BTreeSet<i32> = all.iter().filter(marked).map(|seen| seen.pid).collect();
-    let ours = |seen: &Seen| {
-        group.is_some_and(|group| group.pid == seen.group)
+    let inside = group.cgroup.as_ref().map(Cgroup::members);
+    let inside = inside.unwrap_or_default();
+    let found = |seen: &&Seen| {
+        leader.is_some_and(|leader| leader.pid == seen.group)
             || marked.contains(&seen.pid)
             || marked.contains(&seen.group)
+            || inside.contains(&seen.pid)
+            || known
+                .iter()
+                .any(|known| known.pid == seen.pid && known.start_time == seen.start_time)
     };
-    let seen = all.into_iter().filter(ours);
-    let identities = seen.filter_map(|seen| {
-        let (pid, start_time, boot_id) = (seen.pid, seen.start_time, boot_id()?);
-        Some(Identity {
+    let found: BTreeSet<i32> = all.iter().filter(found).map(|seen| seen.pid).collect();
+    let ours = with_descendants(&all, found);
+    let identities = all.into_iter().filter_map(|seen| {
+        let (pid, start_time) = (seen.pid, seen.start_time);
+        let ours = ours.contains(&pid);
+        ours.then(boot_id).flatten().map(|boot_id| Identity {
             pid,
             start_time,
             boot_id,
@@ -212,6 +228,20 @@ pub(crate) fn members(leader: Option<&Identity>, mark: Option<&Mark>) -> Vec<Han
     identities
         .filter_map(|identity| Handle::open(&identity))
         .collect()
+}
+
+/// These processes, and all that they have started, as far as parents are known: the parent of a process whose own has
+/// ended is another one.
+fn with_descendants(all: &[Seen], mut ours: BTreeSet<i32>) -> BTreeSet<i32> {
+    loop {
+        let children = all.iter().filter(|seen| ours.contains(&seen.parent));
+        let children: Vec<i32> = children.map(|seen| seen.pid).collect();
+        let before = ours.len();
+        ours.extend(children);
+        if ours.len() == before {
+            return ours;
+        }
+    }
 }
 
 /// A process that runs, or did when it was opened.
@@ -279,12 +309,28 @@ mod tests {
         let text = "42 (a) S (b)) R 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9876 1 2 3";
         let seen = Seen {
             pid: 42,
+            parent: 1,
             group: 7,
             start_time: 9876,
             ended: false,
         };
         assert_eq!(Seen::parse(text), Some(seen));
         assert_eq!(Seen::parse("42 (a"), None);
+    }
+
+    #[test]
+    fn what_ours_have_started_is_ours() {
+        let seen = |pid, parent| Seen {
+            pid,
+            parent,
+            group: pid,
+            start_time: 0,
+            ended: false,
+        };
+        let all = [seen(5, 4), seen(4, 3), seen(3, 1), seen(6, 1), seen(7, 6)];
+        let ours = with_descendants(&all, BTreeSet::from([3]));
+        assert_eq!(ours, BTreeSet::from([3, 4, 5]));
+        assert_eq!(with_descendants(&all, BTreeSet::new()), BTreeSet::new());
     }
 
     #[test]

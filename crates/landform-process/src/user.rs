@@ -38,6 +38,13 @@ impl User {
         })
     }
 
+    /// The name of the user with a number; the number when there is none.
+    #[must_use]
+    pub fn name_of(id: u32) -> String {
+        let found = listed().into_iter().find(|user| user.id == id);
+        found.map_or_else(|| id.to_string(), |user| user.name)
+    }
+
     /// Whether this process may become other users.
     #[must_use]
     pub fn is_root(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::events;
 use crate::exit;
+use crate::logs::last_lines;
 use crate::output::color::{Paint, Tone};
 use crate::output::harmless::{one_line, one_lined};
 use crate::output::table::Table;
@@ -56,7 +57,14 @@ async fn describe(args: DescribeArgs) -> Result<ExitCode, AnyError> {
             continue;
         };
         let events = events::of(&client, place).await?;
-        texts.push(text(place, object, &events, now(), paint));
+        let reason = object["status"]["lastError"]["reason"].as_str();
+        let log = match (place.kind.kind.as_str(), reason) {
+            ("DeployItem", Some(reason)) => {
+                last_lines(&client, &place.namespace, &place.name, reason).await
+            }
+            _ => Vec::new(),
+        };
+        texts.push(text(place, object, &events, &log, now(), paint));
     }
     say(&texts.join("\n"))?;
     Ok(if missing { exit::FAILED } else { exit::OK })
@@ -67,6 +75,7 @@ fn text(
     place: &Place,
     object: Value,
     events: &[Value],
+    log: &[String],
     now: OffsetDateTime,
     paint: Paint,
 ) -> String {
@@ -107,6 +116,9 @@ fn text(
         field(&mut out, "Owners", &owners.join(", "));
     }
     out.push_str(&last_error(&status["lastError"], now, paint));
+    for line in log {
+        let _ = writeln!(out, "  {line}");
+    }
     out.push_str(&waits(&status["waitingOn"], paint));
     out.push_str(&conditions(&status["conditions"], now, paint));
     out.push_str(&content(&whole, paint));
@@ -271,6 +283,7 @@ mod tests {
         let shown = text(
             &Place::new(kind, "team", "web"),
             object,
+            &[],
             &[],
             parse("2026-01-01T00:01:00Z").unwrap(),
             Paint::new(When::Never),

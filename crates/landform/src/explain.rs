@@ -16,11 +16,14 @@ use time::OffsetDateTime;
 use crate::client::object::{FileArgs, Place, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::exit::misused;
+use crate::logs::{item_path, items_of, last_lines};
 use crate::output::color::Paint;
-use crate::output::harmless::one_lined;
+use crate::output::harmless::{one_line, one_lined};
 use crate::output::{ColorArgs, Format, one};
 use crate::{AnyError, exit, say};
 
+/// The ends of so many logs are shown.
+const LOGS_SHOWN: usize = 5;
 const VIEWS: &str = "/apis/landform.dev/v1alpha1";
 
 /// Arguments of `landform why`.
@@ -50,11 +53,62 @@ pub(crate) fn why(args: WhyArgs) -> Result<ExitCode, AnyError> {
         let text = if args.json {
             one(&serde_json::to_value(&why)?, Format::Json)
         } else {
-            render::why_styled(&one_lined(&why)?, style(args.color))
+            let text = render::why_styled(&one_lined(&why)?, style(args.color));
+            let more = if why.well {
+                stopped_below(&client, &place).await?
+            } else {
+                ends_of_logs(&client, &why).await
+            };
+            text + &more
         };
         say(&text)?;
         Ok(exit::OK)
     })
+}
+
+/// Processes of an installation or execution that are stopped: for all that depends on it, it is as it should be.
+async fn stopped_below(client: &Client, place: &Place) -> Result<String, AnyError> {
+    if !["Installation", "Execution"].contains(&place.kind.kind.as_str()) {
+        return Ok(String::new());
+    }
+    let mut names = Vec::new();
+    for (namespace, name) in items_of(client, place).await? {
+        let item = get(client, &item_path(&namespace, &name)).await?;
+        if item.is_some_and(|item| item["status"]["providerStatus"]["stopped"] == true) {
+            names.push(format!("DeployItem/{name}"));
+        }
+    }
+    if names.is_empty() {
+        return Ok(String::new());
+    }
+    let (names, own, namespace) = (names.join(", "), place.short(), &place.namespace);
+    let text = format!(
+        "\nStopped on request: {names}\n  → start all of them when they may run: landform start {own} -n {namespace}\n"
+    );
+    Ok(text)
+}
+
+/// What the processes that are root causes have printed last, as far as the caller may read it.
+async fn ends_of_logs(client: &Client, why: &Why) -> String {
+    let items = why
+        .roots
+        .iter()
+        .filter(|root| root.object.kind == "DeployItem");
+    let mut text = String::new();
+    for root in items.take(LOGS_SHOWN) {
+        let (namespace, name) = (&root.object.namespace, &root.object.name);
+        let lines = last_lines(client, namespace, name, &root.reason).await;
+        if let Some((first, lines)) = lines.split_first() {
+            text.push_str(&format!(
+                "\n{}, {first}\n",
+                one_line(&root.object.to_string())
+            ));
+            lines
+                .iter()
+                .for_each(|line| text.push_str(&format!("{line}\n")));
+        }
+    }
+    text
 }
 
 /// Asks the server; reads for itself where that has no such view.

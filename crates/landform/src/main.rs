@@ -29,6 +29,7 @@ mod new;
 mod operate;
 mod output;
 mod plan;
+mod processes;
 mod reference;
 mod scaffold;
 mod schema;
@@ -45,6 +46,7 @@ use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use landform_process::launcher;
 
 use crate::output::harmless::harmless;
 
@@ -99,6 +101,14 @@ enum Command {
     Events(events::EventsArgs),
     /// Shows what processes and commands have written.
     Logs(logs::LogsArgs),
+    /// Lists processes: what they do, since when, as whom, where they listen.
+    Ps(processes::PsArgs),
+    /// Replaces processes by new ones.
+    Restart(processes::AskArgs),
+    /// Stops processes until they are started, whatever is restarted meanwhile.
+    Stop(processes::AskArgs),
+    /// Starts processes that were stopped.
+    Start(processes::AskArgs),
     /// Opens an object in an editor, and writes back what was changed.
     Edit(edit::EditArgs),
     /// Asks for an object to be compared with what it should be, now.
@@ -147,6 +157,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Err(error) = launcher::become_program(std::env::args_os()) {
+        eprintln!("error: {}", harmless(&error));
+        return ExitCode::from(launcher::NOT_STARTED);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(told) => {
@@ -181,6 +195,10 @@ fn main() -> ExitCode {
         Command::Graph(args) => explain::graph(args),
         Command::Events(args) => events::run(args),
         Command::Logs(args) => logs::run(args),
+        Command::Ps(args) => processes::ps(args),
+        Command::Restart(args) => processes::restart(args),
+        Command::Stop(args) => processes::stop(args),
+        Command::Start(args) => processes::start(args),
         Command::Edit(args) => edit::run(args),
         Command::Reconcile(args) => operate::reconcile(args),
         Command::Retry(args) => operate::retry(args),

@@ -65,6 +65,7 @@ pub(crate) async fn run(
     let group = KillOnDrop(Some(Group {
         leader,
         mark: Some(Mark::item(program.uid)),
+        cgroup: None,
     }));
     if let Err(error) = started() {
         group.kill().await?;

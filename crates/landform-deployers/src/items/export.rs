@@ -34,6 +34,9 @@ pub(super) async fn write(
     item: &Item,
     deployed: &Deployed,
 ) -> Result<Written, Failure> {
+    if deployed.exports_stay {
+        return Ok(Written::To(item.object.status.export_ref.clone()));
+    }
     let exports = deployed.exports.as_ref();
     let namespace = item.metadata.namespace.clone().unwrap_or_default();
     let item_name = item.metadata.name.clone().unwrap_or_default();

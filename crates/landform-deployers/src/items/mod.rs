@@ -24,7 +24,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::ResourceExt as _;
 use kube::core::DynamicObject;
-use landform_api::keys::ANNOTATION_SERVICE_ACCOUNT;
+use landform_api::keys::{ANNOTATION_RESTART, ANNOTATION_SERVICE_ACCOUNT, ANNOTATION_STOPPED};
 use landform_api::landscaper::{self, keys};
 use landform_api::{GroupKind, GroupVersionKind};
 use landform_decide::deploy_item::{Action, Observed, decide};
@@ -188,6 +188,8 @@ impl Reconciler for DeployItems {
             keys::RECONCILE_TIME,
             keys::ABORT_TIME,
             ANNOTATION_SERVICE_ACCOUNT,
+            ANNOTATION_STOPPED,
+            ANNOTATION_RESTART,
         ] {
             annotations.get(key).hash(&mut hasher);
         }

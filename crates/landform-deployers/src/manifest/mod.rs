@@ -140,6 +140,7 @@ async fn deploy(job: &Job<'_>, shared: Shared<'_>) -> Result<Deployed, DeployErr
     Ok(Deployed {
         provider_status: Some(applied.inventory.write()),
         exports,
+        exports_stay: false,
         secret_exports: exports::secret_names(&configuration.exports, &applied.wanted),
         keep_after: schedule.and_then(|schedule| pause(schedule, job.now_ms())),
     })

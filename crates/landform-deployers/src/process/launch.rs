@@ -1,11 +1,12 @@
 //! Starts a process so that it outlives Landform, and is found again.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use landform_process::launcher;
 use tokio::process::{Child, Command};
 
 use super::config::{Configuration, Launch};
@@ -52,13 +53,18 @@ pub(crate) fn launch(
             log_start,
             ready: false,
             stop: configuration.stop,
+            cgroup: item.cgroup(record.attempts),
         });
         record.attempts
     })?;
-    let started = start(item, &configuration.launch, attempt, log);
+    let door = door(item, attempt)?;
+    let started = start(item, &configuration.launch, attempt, log, door);
     let (child, process) = match started {
         Ok(started) => started,
         Err(error) => {
+            if let Some(cgroup) = item.instance(attempt).and_then(|noted| noted.cgroup) {
+                cgroup.remove();
+            }
             item.forget(attempt)?;
             return Err(error);
         }
@@ -71,21 +77,56 @@ pub(crate) fn launch(
     Ok(Launched { instance, child })
 }
 
+/// Makes the control group that was noted for an attempt; where that can't be done it has none.
+fn door(item: &Item, attempt: u64) -> Result<Option<File>, DeployError> {
+    let Some(cgroup) = item.cgroup(attempt) else {
+        return Ok(None);
+    };
+    match cgroup.make() {
+        Ok(door) => Ok(Some(door)),
+        Err(error) => {
+            tracing::debug!(item = item.uid, %error, "no control group can be made");
+            item.change_instance(attempt, |instance| instance.cgroup = None)?;
+            Ok(None)
+        }
+    }
+}
+
 fn start(
     item: &Item,
     launch: &Launch,
     attempt: u64,
     log: File,
+    door: Option<File>,
 ) -> Result<(Child, Identity), DeployError> {
     let errors = log
         .try_clone()
         .map_err(|error| not_started("NotWritten", "the log", &error))?;
-    let child = command(item, launch, &launch.command, attempt)?
+    let program = |error: io::Error| not_started("NotStarted", "config.command[0]", &error);
+    let mut command = command(item, launch, &launch.command, attempt)?;
+    let mut late_door = None;
+    match (door, &item.machine.launcher) {
+        (Some(door), Some(launcher)) => {
+            let user = other_user(launch.user.as_deref())?;
+            let user = user.map(|user| (user.id, user.group));
+            let through = launcher::through(launcher, door, command.as_std(), user);
+            command = through.map_err(program)?.into();
+            command.process_group(0);
+        }
+        (door, _) => late_door = door,
+    }
+    let child = command
         .stdout(log)
         .stderr(errors)
         .spawn()
-        .map_err(|error| not_started("NotStarted", "config.command[0]", &error))?;
+        .map_err(program)?;
     let pid = child.id().and_then(|id| i32::try_from(id).ok());
+    if let (Some(mut door), Some(pid)) = (late_door, pid) {
+        // What it has started by now has its mark.
+        if let Err(error) = write!(door, "{pid}") {
+            tracing::debug!(item = item.uid, %error, "a process is outside of its control group");
+        }
+    }
     // Nobody has waited for it yet, so even if it has ended its number is its own.
     let process = pid.and_then(Identity::of_child);
     let process = process.ok_or_else(|| {

@@ -6,6 +6,7 @@
 //! - `access` gives it a kubeconfig of its own;
 //! - `config` is what people write and `read` reads, `record` what is noted on disk, `launch` starts a process;
 //! - `supervisor` looks after one, `logs` after its output, `permit` says whether it may be started again;
+//! - `wish` is what a person asks of the process beside its configuration: to be stopped, or started again;
 //! - `readiness` and `exports` ask it; `rollout` puts all of that in order.
 
 mod access;
@@ -21,6 +22,7 @@ mod rollout;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod wish;
 
 use std::collections::HashMap;
 use std::fs;
@@ -30,24 +32,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use landform_engine::RightsLater;
+use landform_engine::{EventType, RightsLater};
+use landform_process::Facts;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use crate::local::{let_in, may_run, other_user, right_to_run};
+use crate::local::{Cgroups, let_in, may_run, other_user, right_to_run};
 use crate::{DeployError, Deployed, Deployer, Job, Kept};
 pub use access::ApiAddress;
 use access::{Access, Renew};
 use config::Configuration;
 pub(crate) use exports::foresee;
-use record::Item;
+use record::{Item, Machine};
 use rollout::Slot;
 use supervisor::Notify;
+use wish::Wish;
 
 /// Deploys processes.
 pub struct ProcessDeployer {
     directory: PathBuf,
+    machine: Machine,
     api: Option<ApiAddress>,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
 }
@@ -64,9 +69,28 @@ impl ProcessDeployer {
         let directory = std::path::absolute(&directory).unwrap_or(directory);
         Self {
             directory,
+            machine: Machine {
+                cgroups: Cgroups::find(),
+                launcher: None,
+            },
             api: None,
             slots: Mutex::new(HashMap::new()),
         }
+    }
+
+    /// This program brings processes into their control groups: one that calls
+    /// [`landform_process::launcher::become_program`] first of all. Without one they are put there as soon as they run.
+    #[must_use]
+    pub fn with_launcher(mut self, program: impl Into<PathBuf>) -> Self {
+        self.machine.launcher = Some(program.into());
+        self
+    }
+
+    /// Processes get no control groups.
+    #[must_use]
+    pub fn without_cgroups(mut self) -> Self {
+        self.machine.cgroups = None;
+        self
     }
 
     /// Processes may have access to the API, which they reach here.
@@ -131,16 +155,48 @@ impl ProcessDeployer {
         if let Some(slot) = slots.get(uid) {
             return Ok(Arc::clone(slot));
         }
-        let slot = Arc::new(Slot::new(Item::open(self.path(uid)?, uid)?));
+        let slot = Arc::new(Slot::new(Item::open(
+            self.path(uid)?,
+            uid,
+            self.machine.clone(),
+        )?));
         slots.insert(uid.to_owned(), Arc::clone(&slot));
         Ok(slot)
+    }
+
+    /// Takes note of a restart that a person asks for; says whether that is a new one.
+    fn ask(job: &Job<'_>, slot: &Slot, wish: &Wish<'_>) -> Result<bool, DeployError> {
+        let is_new = slot.item.ask(wish.restart)?;
+        if is_new {
+            wish::tell(job, "Restarted", "the process is started again on request");
+        }
+        Ok(is_new)
+    }
+
+    /// A person wants no process: ends what there is. What the item exports stays.
+    async fn stay_stopped(&self, job: &Job<'_>) -> Result<Deployed, DeployError> {
+        let slot = self.slot(job.uid())?;
+        let ended = job.or_cancelled(slot.put_down()).await??;
+        if ended {
+            wish::tell(job, "Stopped", "the process was stopped on request");
+        }
+        if !slot.item.record().was_ready {
+            return Err(wish::never_ready(job));
+        }
+        Ok(Deployed {
+            provider_status: Some(slot.stopped_status()),
+            exports_stay: true,
+            ..Deployed::default()
+        })
     }
 
     /// Ends all processes of an item and removes its directory.
     async fn take_away(&self, uid: &str) -> Result<(), DeployError> {
         let path = self.path(uid)?;
         let known = self.slots.lock().get(uid).cloned();
-        let slot = known.unwrap_or_else(|| Arc::new(Slot::new(Item::at(path.clone(), uid))));
+        let slot = known.unwrap_or_else(|| {
+            Arc::new(Slot::new(Item::at(path.clone(), uid, self.machine.clone())))
+        });
         slot.remove().await?;
         self.slots.lock().remove(uid);
         match fs::remove_dir_all(&path) {
@@ -151,6 +207,13 @@ impl ProcessDeployer {
             _ => Ok(()),
         }
     }
+}
+
+/// How an item's processes do, how often they were started again, and whether a person wants none.
+pub(crate) fn seen(directory: PathBuf, uid: &str) -> (Facts, u64, bool) {
+    let item = Item::at(directory, uid, Machine::default());
+    let record = item.record();
+    (item.facts(), record.restarts, record.stopped)
 }
 
 fn notify(job: &Job<'_>) -> Notify {
@@ -174,9 +237,17 @@ impl Deployer for ProcessDeployer {
             let configuration = Self::configuration(job)?;
             let token = configuration.launch.access.as_ref().map(Access::right);
             let run = right_to_run(job, configuration.launch.user.as_deref());
+            let wish = Wish::of(job);
+            if wish.stopped {
+                return self.stay_stopped(job).await;
+            }
             job.require(token.into_iter().chain([run])).await?;
             let slot = self.slot(job.uid())?;
             slot.permit.set(later(job, &configuration));
+            if slot.item.record().stopped {
+                wish::tell(job, "Started", "the process is started on request");
+            }
+            Self::ask(job, &slot, &wish)?;
             if job.status.provider_status.is_none() {
                 job.remember(&json!({"log": slot.item.log()})).await?;
             }
@@ -189,6 +260,8 @@ impl Deployer for ProcessDeployer {
             // Ends with the work, which has the other end.
             let telling = async {
                 while let Some(error) = told.recv().await {
+                    job.context
+                        .event(EventType::Warning, &error.reason, &job.hide(&error.message));
                     job.tell(&error).await;
                 }
             };
@@ -217,9 +290,20 @@ impl Deployer for ProcessDeployer {
     fn keep<'a>(&'a self, job: &'a Job<'a>) -> BoxFuture<'a, Result<Kept, DeployError>> {
         Box::pin(async move {
             let configuration = Self::configuration(job)?;
+            let wish = Wish::of(job);
+            if wish.stopped {
+                let stopped = self.stay_stopped(job).await?.provider_status;
+                if stopped != job.status.provider_status {
+                    job.remember(&stopped.unwrap_or_default()).await?;
+                }
+                return Ok(Kept::Fine);
+            }
             may_run(job, configuration.launch.user.as_deref()).await?;
             let slot = self.slot(job.uid())?;
             slot.permit.set(later(job, &configuration));
+            if slot.item.record().stopped || Self::ask(job, &slot, &wish)? {
+                return Ok(Kept::Redeploy);
+            }
             let kept = job
                 .or_cancelled(slot.keep(configuration.clone(), notify(job)))
                 .await??;

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use landform_process::Facts;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest as _, Sha1};
@@ -14,7 +15,8 @@ use sha1::{Digest as _, Sha1};
 use super::config::{Launch, Stop};
 use crate::DeployError;
 use crate::local::{
-    Group, Handle, Identity, Mark, StartLock, leaders, private_directory, write_atomically,
+    Cgroup, Cgroups, Group, Handle, Identity, Mark, StartLock, leaders, private_directory,
+    write_atomically,
 };
 
 /// One process that was started, or is about to be.
@@ -32,6 +34,9 @@ pub(crate) struct Instance {
     pub(crate) ready: bool,
     /// How it is ended, whatever the configuration says by then.
     pub(crate) stop: Stop,
+    /// Where it runs with all that it starts; none where there are no control groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cgroup: Option<Cgroup>,
 }
 
 /// The file.
@@ -48,12 +53,29 @@ pub(crate) struct Record {
     pub(crate) finished: Option<String>,
     /// How often the process was started again since it was deployed.
     pub(crate) restarts: u64,
+    /// The last restart that a person asked for: another one makes another process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) asked: Option<String>,
+    /// A person wants no process.
+    pub(crate) stopped: bool,
+    /// Whether a process was ready once.
+    pub(crate) was_ready: bool,
+}
+
+/// How programs are started on this machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machine {
+    /// Where control groups can be made, if that is so.
+    pub(crate) cgroups: Option<Cgroups>,
+    /// The program that goes into a control group and becomes another one.
+    pub(crate) launcher: Option<PathBuf>,
 }
 
 /// An item's directory and record.
 pub(crate) struct Item {
     pub(crate) uid: String,
     pub(crate) directory: PathBuf,
+    pub(crate) machine: Machine,
     record: Mutex<Record>,
     /// One at a time rotates the log.
     pub(super) rotation: Mutex<()>,
@@ -66,8 +88,12 @@ fn not_written(error: &io::Error) -> DeployError {
 
 impl Item {
     /// The item's directory, made when it isn't there.
-    pub(crate) fn open(directory: PathBuf, uid: &str) -> Result<Self, DeployError> {
-        let item = Self::at(directory, uid);
+    pub(crate) fn open(
+        directory: PathBuf,
+        uid: &str,
+        machine: Machine,
+    ) -> Result<Self, DeployError> {
+        let item = Self::at(directory, uid, machine);
         for path in [item.work(), item.log()] {
             let parent = path.parent().unwrap_or(&path);
             private_directory(parent).map_err(|error| not_written(&error))?;
@@ -82,13 +108,14 @@ impl Item {
     }
 
     /// The item's directory, whether it is there or not.
-    pub(crate) fn at(directory: PathBuf, uid: &str) -> Self {
+    pub(crate) fn at(directory: PathBuf, uid: &str, machine: Machine) -> Self {
         // A record that can't be read is as good as none: processes are found by their marks as well.
         let text = fs::read(directory.join("state.json")).unwrap_or_default();
         let record = serde_json::from_slice(&text).unwrap_or_default();
         Self {
             uid: uid.to_owned(),
             directory,
+            machine,
             record: Mutex::new(record),
             rotation: Mutex::new(()),
         }
@@ -158,8 +185,12 @@ impl Item {
     pub(crate) fn hash(&self, launch: &Launch) -> String {
         let text = serde_json::to_string(launch).unwrap_or_default();
         let mut hash = Sha1::new();
-        hash.update(self.record.lock().salt.as_bytes());
+        let record = self.record.lock();
+        hash.update(record.salt.as_bytes());
         hash.update(text.as_bytes());
+        if let Some(asked) = &record.asked {
+            hash.update(asked.as_bytes());
+        }
         let hash = hash.finalize();
         hash.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -169,11 +200,40 @@ impl Item {
     }
 
     fn group(&self, instance: &Instance) -> Group {
-        let leader = instance.process.clone();
         Group {
-            leader,
+            leader: instance.process.clone(),
             mark: Some(self.mark(instance.attempt)),
+            cgroup: instance.cgroup.clone(),
         }
+    }
+
+    /// How the process that was started last does, with all that it has started.
+    pub(crate) fn facts(&self) -> Facts {
+        let last = self.record().instances.pop();
+        last.map_or_else(Facts::default, |last| self.group(&last).facts())
+    }
+
+    /// How the names of the control groups of its processes begin.
+    fn cgroup_prefix(&self) -> String {
+        format!("landform-{}-", self.uid)
+    }
+
+    /// The control group of an attempt, whether it is there or not.
+    pub(crate) fn cgroup(&self, attempt: u64) -> Option<Cgroup> {
+        let cgroups = self.machine.cgroups.as_ref()?;
+        Some(cgroups.named(&format!("{}{attempt}", self.cgroup_prefix())))
+    }
+
+    /// Another restart than the last one that was asked for is one to carry out; says whether it is.
+    pub(crate) fn ask(&self, restart: Option<&str>) -> Result<bool, DeployError> {
+        let Some(restart) = restart else {
+            return Ok(false);
+        };
+        self.change(|record| {
+            let is_new = record.asked.as_deref() != Some(restart);
+            record.asked = Some(restart.to_owned());
+            is_new
+        })
     }
 
     /// Compares the record with the processes that there are: those that were only intended are found by their
@@ -208,6 +268,9 @@ impl Item {
         self.group(instance)
             .stop(stop.signal(), stop.grace())
             .await?;
+        if let Some(cgroup) = &instance.cgroup {
+            cgroup.remove();
+        }
         self.forget(instance.attempt)
     }
 
@@ -230,7 +293,14 @@ impl Item {
     /// Ends all processes with the item's mark, recorded or not.
     pub(crate) async fn end_all(&self) -> Result<(), DeployError> {
         self.end_those(|_| true).await?;
-        Ok(Group::marked(Mark::item(&self.uid)).kill().await?)
+        Group::marked(Mark::item(&self.uid)).kill().await?;
+        let cgroups = self.machine.cgroups.as_ref();
+        let left = cgroups.map(|cgroups| cgroups.beginning(&self.cgroup_prefix()));
+        for cgroup in left.unwrap_or_default() {
+            Group::inside(cgroup.clone()).kill().await?;
+            cgroup.remove();
+        }
+        Ok(())
     }
 }
 

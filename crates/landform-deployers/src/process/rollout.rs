@@ -85,6 +85,7 @@ impl Slot {
         let configuration = Arc::new(configuration);
         let hash = self.item.hash(&configuration.launch);
         let old = self.supervisor.lock().take();
+        self.item.change(|record| record.stopped = false)?;
         self.item.settle().await?;
         let (old, found) = self.find(old, &configuration, &hash, &notify).await?;
         let (old, supervisor) = match found {
@@ -111,6 +112,7 @@ impl Slot {
                 return Err(error);
             }
         };
+        self.item.change(|record| record.was_ready = true)?;
         if let Some(instance) = &instance {
             self.item
                 .change_instance(instance.attempt, |noted| noted.ready = true)?;
@@ -130,6 +132,9 @@ impl Slot {
         let hash = self.item.hash(&configuration.launch);
         let known = self.supervisor.lock().as_ref().map(|supervisor| {
             let state = supervisor.state().borrow().clone();
+            if matches!(state, State::GaveUp(_)) {
+                supervisor.tell();
+            }
             (supervisor.hash == hash, supervisor.has_restarted(), state)
         });
         match known {
@@ -195,7 +200,7 @@ impl Slot {
         self.item.end_all().await
     }
 
-    async fn end_supervision(&self) {
+    pub(super) async fn end_supervision(&self) {
         let supervisor = self.supervisor.lock().take();
         if let Some(supervisor) = supervisor {
             supervisor.end().await;
@@ -214,6 +219,13 @@ impl Slot {
         let (old, child) = match old {
             Some(old) if old.hash == hash => {
                 let state = old.state().borrow().clone();
+                if let State::GaveUp(reason) = &state
+                    && !old.tell()
+                {
+                    let error = self.gave_up(reason);
+                    *self.supervisor.lock() = Some(old);
+                    return Err(error);
+                }
                 let goes_on = matches!(state, State::Running(_) | State::Waiting(_));
                 if goes_on && old.configuration == *configuration {
                     return Ok((None, Found::Supervised(old)));
@@ -344,7 +356,10 @@ impl Slot {
             awaited.seen();
             let now = state.borrow_and_update().clone();
             let attempt = match now {
-                State::GaveUp(reason) => return Err(self.gave_up(&reason)),
+                State::GaveUp(reason) => {
+                    supervisor.tell();
+                    return Err(self.gave_up(&reason));
+                }
                 State::Finished => None,
                 State::Waiting(how) => {
                     // Nobody listens to some calls.

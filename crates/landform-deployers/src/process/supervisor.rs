@@ -80,6 +80,8 @@ pub(crate) struct Supervisor {
     known: AtomicU64,
     /// Whether the item has succeeded with it.
     has_succeeded: AtomicBool,
+    /// Whether somebody was told that it gave up.
+    told: AtomicBool,
     news: Arc<News>,
     _end_on_drop: DropGuard,
     end: CancellationToken,
@@ -131,6 +133,7 @@ impl Supervisor {
             state,
             known,
             has_succeeded: AtomicBool::new(instance_was_ready),
+            told: AtomicBool::new(false),
             news,
             _end_on_drop,
             end,
@@ -152,6 +155,12 @@ impl Supervisor {
     pub(crate) fn know(&self, attempt: u64) {
         self.known.store(attempt, Ordering::Relaxed);
         self.has_succeeded.store(true, Ordering::Relaxed);
+    }
+
+    /// That it gave up is told now; says whether it was told before. Only then the process may be started anew: else one that
+    /// gives up while its item is on the way to be told would be started again and again.
+    pub(crate) fn tell(&self) -> bool {
+        self.told.swap(true, Ordering::Relaxed)
     }
 
     /// Whether it was ready once: what it waits for since is a restart.

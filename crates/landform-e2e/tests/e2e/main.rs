@@ -38,6 +38,7 @@ mod manifest_deployer;
 mod migrating;
 mod operator_example;
 mod pages;
+mod processes;
 mod project;
 mod python_client;
 mod python_reconciler;

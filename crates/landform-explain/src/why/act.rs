@@ -7,7 +7,7 @@ use landform_api::landscaper::keys::DELETE_WITHOUT_UNINSTALL;
 use landform_api::writer::RIGHTS_MISSING;
 use landform_engine::hooks::FINALIZER_PREFIX;
 
-use super::judge::{Cause, HookCall, Sort, deleting, text};
+use super::judge::{Cause, HookCall, STOPPED, Sort, deleting, text};
 use super::missing::Origin;
 use super::{Rank, Wait, Who};
 use crate::object::ObjectRef;
@@ -270,6 +270,8 @@ fn without_automatic(
             "remove the cause, in {place} if it is there; then run: landform reconcile {named}"
         )),
         Sort::Blocked { unblock } if unblock.is_empty() => person(format!("change {place}")),
+        // What a person has stopped is in no file.
+        Sort::Blocked { unblock } if cause.reason == STOPPED => person(unblock.clone()),
         Sort::Blocked { unblock } => match &handle.file {
             Some(file) => person(format!(
                 "{unblock} ({} is in the file {file})",

@@ -168,7 +168,9 @@ pub(crate) fn start(
     let mut items = DeployItems::new();
     if !args.without_deployers {
         let serves = &args.deployer;
-        let process = ProcessDeployer::new(data_dir).with_api(api);
+        let process = ProcessDeployer::new(data_dir)
+            .with_api(api)
+            .with_launcher("/proc/self/exe");
         let command = CommandDeployer::new(data_dir);
         items = serving(items, serves, DeployerKind::Mock, Mock);
         items = serving(

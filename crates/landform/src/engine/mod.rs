@@ -25,6 +25,7 @@ pub(crate) use controllers::{ControllerArgs, install_kinds};
 
 use crate::logging::{self, LogFormat};
 use crate::logs::LogsView;
+use crate::processes::ProcessesView;
 use crate::{AnyError, data_dir};
 
 /// When the engine is told to stop, runs get this long to return.
@@ -63,6 +64,8 @@ pub(crate) fn start_in_process(
     let client = client_in_process(server);
     server.mount("plans", Arc::new(Plans::new(store, args.for_plans())));
     server.mount("logs", Arc::new(LogsView::new(client.clone(), data_dir)));
+    let processes = ProcessesView::new(client.clone(), data_dir);
+    server.mount("processes", Arc::new(processes));
     let (engine, operators) = controllers::start(
         Engine::builder(client.clone())
             .api_in_process()

@@ -22,11 +22,14 @@ use crate::client::{ClientArgs, block_on, get};
 use crate::output::ColorArgs;
 use crate::output::color::{Paint, Tone};
 use crate::output::harmless::one_line;
+use crate::output::live::cut;
 use crate::{AnyError, exit, say_output};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/logs";
 /// Stands in the place of a namespace for the logs of Reconcilers. No namespace has a dot in its name.
 const HOOKS: &str = "reconcilers.landform.dev";
+/// Of a line that is shown beside an error there is so much.
+const LONGEST_LINE: usize = 500;
 /// How often a log is looked at that is followed.
 const REFRESH: Duration = Duration::from_millis(250);
 
@@ -63,7 +66,7 @@ pub(crate) fn run(args: LogsArgs) -> Result<ExitCode, AnyError> {
 }
 
 /// Where a deploy item is.
-fn item_path(namespace: &str, name: &str) -> String {
+pub(crate) fn item_path(namespace: &str, name: &str) -> String {
     let (group, version) = (landscaper::GROUP, landscaper::VERSION);
     format!("/apis/{group}/{version}/namespaces/{namespace}/deployitems/{name}")
 }
@@ -167,6 +170,44 @@ async fn read(client: &Client, path: &str) -> Result<Result<Value, String>, AnyE
     }
 }
 
+/// Reasons of errors about which a process may have said more.
+const REASONS_OF_PROCESSES: [&str; 3] = ["Ended", "NotReady", "ProgressingTimeout"];
+/// So many lines of a log are shown beside an error.
+const LAST_LINES: usize = 10;
+
+/// The end of the log of an item whose process is in trouble, as lines that look like nobody else's. Nothing without the
+/// right to read the log: statuses, which more people read, don't have it for that reason.
+pub(crate) async fn last_lines(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    reason: &str,
+) -> Vec<String> {
+    if !REASONS_OF_PROCESSES.contains(&reason) {
+        return Vec::new();
+    }
+    let path = format!("{VIEW}/{namespace}/{name}?tail={LAST_LINES}");
+    let Ok(Ok(part)) = read(client, &path).await else {
+        return Vec::new();
+    };
+    shown_end(part["text"].as_str().unwrap_or_default())
+}
+
+fn shown_end(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let last = lines.iter().skip(lines.len().saturating_sub(LAST_LINES));
+    let last = last.map(|line| format!("  | {}", one_line(&cut(line, LONGEST_LINE))));
+    std::iter::once("the end of its log:".to_owned())
+        .chain(last)
+        .collect()
+}
+
 /// The server reads no logs: the file may be on this machine.
 async fn elsewhere(
     client: &Client,
@@ -211,7 +252,10 @@ fn prefixed(text: &str, prefix: Option<&str>) -> String {
 }
 
 /// The deploy items that an object stands for, by namespace and name.
-async fn items_of(client: &Client, place: &Place) -> Result<BTreeSet<(String, String)>, AnyError> {
+pub(crate) async fn items_of(
+    client: &Client,
+    place: &Place,
+) -> Result<BTreeSet<(String, String)>, AnyError> {
     let Some(object) = get(client, &place.path()).await? else {
         return Err(place.missing().into());
     };
@@ -290,6 +334,16 @@ mod tests {
         ];
         assert_eq!(owned("root", &objects), ["item"]);
         assert_eq!(owned("nobody", &objects), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_end_of_a_log_looks_like_nothing_else() {
+        let text = "one\n\n\u{1b}[2Jtwo\n";
+        let lines = ["the end of its log:", "  | one", "  | \\u{1b}[2Jtwo"];
+        assert_eq!(shown_end(text), lines);
+        assert_eq!(shown_end("\n"), Vec::<String>::new());
+        let long = "x\n".repeat(30);
+        assert_eq!(shown_end(&long).len(), 1 + LAST_LINES);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 use super::harmless::harmless;
 
 /// Shorter work shows nothing.
@@ -66,18 +68,108 @@ impl Drop for Live {
     }
 }
 
-/// How many letters a line of the terminal has.
+/// How many letters a line of the terminal has that errors go to.
 pub(crate) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { 100 } else { columns }
 }
 
-/// How many lines the terminal has.
-pub(crate) fn height() -> usize {
+/// How many letters a line of the terminal has that answers go to, and how many lines it has.
+pub(crate) fn size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    let rows = size.map_or(0, |size| usize::from(size.ws_row));
-    if rows == 0 { 40 } else { rows }
+    let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    let known = |number: u16, usual| match usize::from(number) {
+        0 => usual,
+        number => number,
+    };
+    (known(columns, 100), known(rows, 40))
+}
+
+/// How many columns a text takes on a terminal.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// The beginning of a text, within so many columns.
+pub(crate) fn beginning(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, letter) in text.char_indices() {
+        used += letter.width().unwrap_or(0);
+        if used > width {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// The end of a text, within so many columns.
+fn ending(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, letter) in text.char_indices().rev() {
+        used += letter.width().unwrap_or(0);
+        if used > width {
+            return &text[at + letter.len_utf8()..];
+        }
+    }
+    text
+}
+
+/// A text within so many columns, with a sign at its end where some were left out.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    match width {
+        0 => String::new(),
+        width => format!("{}…", beginning(text, width - 1)),
+    }
+}
+
+/// A name within so many columns: what is left out is in its middle, because names that belong together differ at
+/// their end.
+pub(crate) fn cut_in_the_middle(text: &str, width: usize) -> String {
+    if columns(text) <= width || width < 3 {
+        return cut(text, width);
+    }
+    let end = (width - 1).div_ceil(2);
+    format!("{}…{}", beginning(text, width - 1 - end), ending(text, end))
+}
+
+/// A text in lines of so many columns, broken between words where that is possible.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let mut word = word;
+        let space = usize::from(!line.is_empty());
+        if columns(&line) + space + columns(word) <= width {
+            if space == 1 {
+                line.push(' ');
+            }
+            line.push_str(word);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        while columns(word) > width {
+            let part = beginning(word, width);
+            if part.is_empty() {
+                // Its next letter is wider than the line: nothing of it can be shown.
+                word = "";
+                break;
+            }
+            lines.push(part.to_owned());
+            word = &word[part.len()..];
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
 }
 
 /// A text that fits into a line.
@@ -92,7 +184,25 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::fitted;
+    use super::{columns, cut, cut_in_the_middle, fitted, wrapped};
+
+    #[test]
+    fn names_keep_their_ends_and_lines_their_width() {
+        assert_eq!(cut_in_the_middle("worker-eu-17", 12), "worker-eu-17");
+        assert_eq!(
+            cut_in_the_middle("payments-worker-eu-17", 11),
+            "payme…eu-17"
+        );
+        assert_eq!(cut_in_the_middle("payments", 2), "p…");
+        assert_eq!(cut("世界世界", 5), "世界…");
+        assert_eq!(columns("世界…"), 5);
+        assert_eq!(
+            wrapped("no such file: /a/very/long/path", 12),
+            ["no such", "file:", "/a/very/long", "/path"]
+        );
+        assert_eq!(wrapped("", 12), Vec::<String>::new());
+        assert_eq!(wrapped("世 a", 1), ["a"]);
+    }
 
     #[test]
     fn a_line_fits_the_terminal() {

@@ -94,7 +94,7 @@ async fn top(args: TopArgs) -> Result<ExitCode, AnyError> {
     let mut screen = screen::Screen::open()?;
     loop {
         let reading = read(&client, namespace.as_deref()).await?;
-        let (width, height) = (live::width(), live::height());
+        let (width, height) = live::size();
         let page = text::page(&reading, now(), width, height.saturating_sub(2), paint);
         let page = harmless(&page).replace('\n', "\x1b[K\r\n");
         if !say_raw(&format!("\x1b[H{page}\x1b[K\r\nq quits\x1b[J"))? {

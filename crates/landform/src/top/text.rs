@@ -8,10 +8,14 @@ use time::OffsetDateTime;
 
 use super::Reading;
 use crate::output::color::{Paint, Tone};
-use crate::output::live::fitted;
+use crate::output::live::{cut as shortened, cut_in_the_middle};
 use crate::output::table::Table;
 use crate::output::time::{age, parse, span};
 
+/// Between columns of a table.
+const GAP: usize = 3;
+/// A column has at least so many letters, if it has as many to show.
+const LEAST: usize = 16;
 /// Rates are over so many seconds.
 const WINDOW: i64 = 10;
 
@@ -25,14 +29,14 @@ pub(super) fn page(
 ) -> String {
     let number = |name: &str| reading.summary[name].as_u64().unwrap_or_default();
     let mut out = String::new();
-    let _ = writeln!(
-        out,
+    let heading = format!(
         "{} running, {} waiting for a place, {} stuck; {}",
         number("running"),
         number("waitingForAPlace"),
         number("stuck"),
         rates(&reading.trace, now)
     );
+    let _ = writeln!(out, "{}", shortened(&heading, width.saturating_sub(1)));
     out.push('\n');
     let kinds = kinds(&reading.summary);
     out.push_str(&cut(&kinds, width).text(paint));
@@ -55,15 +59,30 @@ pub(super) fn page(
     out
 }
 
-/// The last column is as long as the line lets it be.
+/// No line is longer than the terminal's: the last column gives way first, then the first, in its middle; what doesn't
+/// fit even so is left out.
 fn cut(table: &Table, width: usize) -> Table {
-    let widths = table.widths();
-    let before: usize = widths.iter().rev().skip(1).map(|width| width + 3).sum();
-    let room = width.saturating_sub(before).max(10);
+    let width = width.saturating_sub(1);
     let mut table = table.clone();
+    let space = |table: &Table, left_out: &[usize]| -> usize {
+        let widths = table.widths();
+        let gaps = widths.len().saturating_sub(1) * GAP;
+        let widths = widths.iter().enumerate();
+        let used = widths.filter(|(at, _)| !left_out.contains(at));
+        let used: usize = used.map(|(_, width)| *width).sum();
+        width.saturating_sub(used + gaps)
+    };
+    let last = table.titles.len().saturating_sub(1);
+    let first_room = space(&table, &[0, last]).saturating_sub(LEAST);
+    for row in &mut table.rows {
+        if let Some(first) = row.first_mut() {
+            *first = cut_in_the_middle(first, first_room.max(LEAST));
+        }
+    }
+    let room = space(&table, &[last]);
     for row in &mut table.rows {
         if let Some(last) = row.last_mut() {
-            *last = fitted(last, room);
+            *last = shortened(&last.replace(['\n', '\t'], " "), room);
         }
     }
     table
@@ -215,5 +234,33 @@ Installation/team/db    Running   5s    it changed
 Installation/team/web   Pending         after Installation/db
 ";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn no_line_is_longer_than_the_terminal_and_names_keep_their_ends() {
+        let object = |end: &str| {
+            json!({"kind": "Installation", "namespace": "payments-production", "state": "Running",
+                "name": format!("worker-of-the-second-generation-with-a-long-name-{end}"),
+                "reason": "it changed, and so did all that it imports from installations that are far away, \tit\nseems",
+                "runningSince": "2026-01-01T00:00:00Z"})
+        };
+        let reading = Reading {
+            summary: json!({"running": 2, "waitingForAPlace": 1000, "stuck": 0, "kinds": [
+                {"kind": "Installation", "objects": 2, "state": "Watching", "reconciled": true,
+                    "error": "the definition of the kind is gone, and nobody knows when it comes back, if ever"},
+            ]}),
+            objects: vec![object("eu-17"), object("eu-18")],
+            trace: Vec::new(),
+        };
+        let now = parse("2026-01-01T00:00:05Z").unwrap();
+        for width in [80, 120, 60] {
+            let shown = page(&reading, now, width, 24, Paint::new(When::Never));
+            for line in shown.lines() {
+                assert!(line.chars().count() < width, "{width}: {line}");
+            }
+            for end in ["eu-17 ", "eu-18 "] {
+                assert!(shown.contains(end), "{width}: {shown}");
+            }
+        }
     }
 }

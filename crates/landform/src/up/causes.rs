@@ -8,6 +8,7 @@ use landform_explain::{ClientReader, ObjectRef, explain};
 
 use super::sight::Sight;
 use crate::AnyError;
+use crate::logs::last_lines;
 
 /// So many root causes are told.
 const TOLD: usize = 10;
@@ -53,6 +54,9 @@ pub(super) fn told(roots: &[Root]) -> Vec<String> {
     let mut lines = Vec::new();
     for root in roots.iter().take(TOLD) {
         lines.push(format!("✗ {}: {}", root.object, root.message));
+        let (object, reason) = (&root.object, &root.reason);
+        let said = last_lines(client, &object.namespace, &object.name, reason).await;
+        lines.extend(said.iter().map(|line| format!("  {line}")));
         lines.push(format!("  → {}", root.act));
     }
     if more > 0 {

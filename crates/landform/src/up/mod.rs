@@ -15,6 +15,8 @@ mod quiet;
 mod screen;
 mod sight;
 mod state;
+#[cfg(test)]
+mod terminal;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -421,6 +423,12 @@ impl Shown {
         self.screen.keep();
         let text = format!("Everything is ready after {}.", span(self.begun.elapsed()));
         self.screen.say(&text);
+        let stopped = self.state.stopped();
+        if !stopped.is_empty() {
+            let names = stopped.join(", ");
+            let text = format!("  stopped on request: {names} (`landform start` starts them)");
+            self.screen.say(&text);
+        }
         if let Ok(settings) = Settings::load(&self.directory) {
             for link in settings.links {
                 self.screen.say(&format!("  {}: {}", link.name, link.url));

@@ -4,6 +4,9 @@ use landform_api::landscaper::{keys, labels};
 use landform_api::project;
 use serde_json::Value;
 
+/// Stands in the place of the phase of a process that a person has stopped.
+pub(crate) const STOPPED: &str = "Stopped";
+
 /// What a phase means for somebody who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tone {
@@ -75,6 +78,10 @@ fn standing(object: &Value) -> Option<(String, Tone)> {
         // What a project says of its files counts no more.
         if marked && (phase != "Failed" || object["kind"] == project::KIND) {
             return Some(("Deleting".to_owned(), Tone::Working));
+        }
+        let stopped = status["providerStatus"]["stopped"] == true;
+        if stopped && object["kind"] == "DeployItem" && phase == "Succeeded" {
+            return Some((STOPPED.to_owned(), tone(object, phase)));
         }
         return Some((phase.to_owned(), tone(object, phase)));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::sight::{Sight, Tone};
+use super::sight::{STOPPED, Sight, Tone};
 
 /// An object and how long it has been as it is.
 #[derive(Clone, Debug)]
@@ -41,8 +41,9 @@ impl State {
         let same_phase = from.as_deref() == Some(&sight.phase);
         let same_trouble = before.is_none_or(|known| known.sight.note == sight.note);
         let since = before.map_or(now, |known| known.since);
+        let title = self.title(&sight);
         let change = (!same_phase || (sight.tone == Tone::Bad && !same_trouble)).then(|| Change {
-            title: sight.title(),
+            title,
             from,
             to: Some(sight.phase.clone()),
             tone: sight.tone,
@@ -55,11 +56,27 @@ impl State {
         change
     }
 
+    /// How an object is called: with its namespace, if there are several.
+    fn title(&self, sight: &Sight) -> String {
+        let mut others = self
+            .objects
+            .values()
+            .map(|known| known.sight.namespace.as_str());
+        let several = others.any(|other| !other.is_empty() && other != sight.namespace);
+        match sight.namespace.as_str() {
+            namespace if several && !namespace.is_empty() => {
+                format!("{}/{namespace}/{}", sight.kind, sight.name)
+            }
+            _ => sight.title(),
+        }
+    }
+
     /// Forgets an object.
     pub(crate) fn gone(&mut self, uid: &str, now: Instant) -> Option<Change> {
+        let title = self.title(&self.objects.get(uid)?.sight);
         let known = self.objects.remove(uid)?;
         Some(Change {
-            title: known.sight.title(),
+            title,
             from: Some(known.sight.phase),
             to: None,
             tone: Tone::Good,
@@ -70,6 +87,23 @@ impl State {
 
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Known> {
         self.objects.values()
+    }
+
+    /// Processes that a person has stopped.
+    pub(crate) fn stopped(&self) -> Vec<String> {
+        let objects = self.objects.values();
+        let stopped = objects.filter(|known| known.sight.phase == STOPPED);
+        stopped.map(|known| self.title(&known.sight)).collect()
+    }
+
+    /// Whether objects are in more than one namespace.
+    pub(crate) fn has_several_namespaces(&self) -> bool {
+        let mut names = self
+            .objects
+            .values()
+            .map(|known| known.sight.namespace.as_str());
+        let first = names.find(|name| !name.is_empty());
+        names.any(|name| !name.is_empty() && Some(name) != first)
     }
 
     pub(crate) fn contains(&self, uid: &str) -> bool {

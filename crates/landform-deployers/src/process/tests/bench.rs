@@ -91,6 +91,11 @@ impl Bench {
         self.deployer = ProcessDeployer::new(self.data.path());
     }
 
+    /// From now on as on a machine without control groups.
+    pub(super) fn without_cgroups(&mut self) {
+        self.deployer = ProcessDeployer::new(self.data.path()).without_cgroups();
+    }
+
     pub(super) async fn woken(&mut self) {
         let woken = timeout(PATIENCE, self.wakes.recv()).await;
         woken.expect("nobody asked for a call").unwrap();

@@ -3,6 +3,7 @@
 mod adoption;
 mod bench;
 mod crash;
+mod hidden;
 mod lifecycle;
 mod probes;
 mod replacement;

@@ -154,6 +154,11 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ),
     ("docs/landscapes.md", "Installation ──renders", "a picture"),
     (
+        "docs/deployers/process.md",
+        "landform ps\n",
+        "tests/e2e/processes.rs runs these commands on processes of its own",
+    ),
+    (
         "docs/migrating-from-landscaper.md",
         "landform blueprint validate DIR",
         "a form; docs/blueprints.md has it with names",

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use super::{Cause, Facts, Judged, Sort, cause, is_well, plain_waits, text};
 
+/// What stands in the place of the phase of a process that a person has stopped.
+pub(in crate::why) const STOPPED: &str = "Stopped";
+
 pub(super) fn by_kind(facts: &Facts<'_>, judged: &mut Judged) {
     let status = &facts.object["status"];
     match facts.name.kind.as_str() {
@@ -48,9 +51,30 @@ pub(super) fn by_kind(facts: &Facts<'_>, judged: &mut Judged) {
         "Reconciler" => {}
         _ => judged.causes.extend(plain_waits(status)),
     }
+    if is_stopped(facts.object) {
+        judged.state.phase = Some(STOPPED.to_owned());
+        judged.causes.push(stopped(facts));
+    }
     if facts.name.group() == landscaper::GROUP {
         judged.causes.extend(unknown_operation(facts.object));
     }
+}
+
+/// Whether a person has stopped the process of a deploy item.
+fn is_stopped(object: &Value) -> bool {
+    object["kind"] == "DeployItem" && object["status"]["providerStatus"]["stopped"] == true
+}
+
+/// Its phase stays what it was for all that depends on it.
+fn stopped(facts: &Facts<'_>) -> Cause {
+    let (namespace, name) = (&facts.name.namespace, &facts.name.name);
+    let unblock =
+        format!("start it when it may run: landform start DeployItem/{name} -n {namespace}");
+    cause(
+        Sort::Blocked { unblock },
+        STOPPED,
+        "its process was stopped on request",
+    )
 }
 
 /// What an annotation asks for, and there isn't.

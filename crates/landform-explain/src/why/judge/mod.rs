@@ -10,6 +10,7 @@ use landform_api::{catalog, project};
 use landform_engine::CONDITION_RECONCILED;
 use serde_json::{Value, json};
 
+pub(in crate::why) use self::kinds::STOPPED;
 use self::kinds::by_kind;
 use self::views::{by_cycle, by_deletion, by_engine, by_ignore, by_unknown_owners, is_cyclic};
 use super::{State, Trouble};
