@@ -14,11 +14,11 @@ use landform_explain::{ClientReader, explain};
 use time::OffsetDateTime;
 
 use crate::client::object::{FileArgs, Place, places};
-use crate::client::{ClientArgs, block_on, get};
+use crate::client::{ClientArgs, block_on, get, is_everywhere};
 use crate::exit::misused;
 use crate::output::color::Paint;
 use crate::output::harmless::one_lined;
-use crate::output::{ColorArgs, Format, one};
+use crate::output::{ColorArgs, Format, ReportArgs, one};
 use crate::{AnyError, exit, say};
 
 const VIEWS: &str = "/apis/landform.dev/v1alpha1";
@@ -33,9 +33,8 @@ pub(crate) struct WhyArgs {
     /// The object: KIND/NAME or KIND NAME.
     #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
     object: Vec<String>,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     color: ColorArgs,
     #[command(flatten)]
@@ -47,10 +46,9 @@ pub(crate) fn why(args: WhyArgs) -> Result<ExitCode, AnyError> {
         let client = args.server.connect().await?;
         let place = one_place(&client, &args.object).await?;
         let why = ask_why(&client, &place).await?;
-        let text = if args.json {
-            one(&serde_json::to_value(&why)?, Format::Json)
-        } else {
-            render::why_styled(&one_lined(&why)?, style(args.color))
+        let text = match args.report.form() {
+            Some(form) => one(&serde_json::to_value(&why)?, form)?,
+            None => render::why_styled(&one_lined(&why)?, style(args.color)),
         };
         say(&text)?;
         Ok(exit::OK)
@@ -94,9 +92,11 @@ pub(crate) struct TreeArgs {
     /// Only objects of this project, of all namespaces.
     #[arg(long, value_name = "NAME", conflicts_with = "object")]
     project: Option<String>,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    /// Of all namespaces.
+    #[arg(short = 'A', long, conflicts_with = "object")]
+    all_namespaces: bool,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     color: ColorArgs,
     #[command(flatten)]
@@ -116,6 +116,8 @@ enum Picture {
     Svg,
     /// For programs.
     Json,
+    /// For programs.
+    Yaml,
 }
 
 /// Arguments of `landform graph`.
@@ -128,6 +130,9 @@ pub(crate) struct GraphArgs {
     /// The form of the picture.
     #[arg(short, long, value_enum, default_value_t = Picture::Text, value_name = "FORM")]
     output: Picture,
+    /// The same as -o json.
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
     /// Of all namespaces.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
@@ -141,14 +146,13 @@ pub(crate) fn tree(args: TreeArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect().await?;
         let forest = ask_tree(&client, &args).await?;
-        let text = if args.json {
-            one(&serde_json::to_value(&forest)?, Format::Json)
-        } else {
-            render::tree_styled(
+        let text = match args.report.form() {
+            Some(form) => one(&serde_json::to_value(&forest)?, form)?,
+            None => render::tree_styled(
                 &one_lined(&forest)?,
                 OffsetDateTime::now_utc(),
                 style(args.color),
-            )
+            ),
         };
         say(&text)?;
         Ok(exit::OK)
@@ -166,9 +170,7 @@ async fn ask_tree(client: &Client, args: &TreeArgs) -> Result<Forest, AnyError> 
         return Ok(tree::below(&reader, &place.object_ref()).await?);
     }
     let scope = Scope {
-        namespace: args
-            .project
-            .is_none()
+        namespace: (args.project.is_none() && !args.all_namespaces && !is_everywhere())
             .then(|| client.default_namespace().to_owned()),
         project: args.project.clone(),
     };
@@ -182,19 +184,26 @@ pub(crate) fn graph(args: GraphArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect().await?;
         let scope = Scope {
-            namespace: (!args.all_namespaces).then(|| client.default_namespace().to_owned()),
+            namespace: (!args.all_namespaces && !is_everywhere())
+                .then(|| client.default_namespace().to_owned()),
             project: None,
         };
         let graph: Graph = match get(&client, &format!("{VIEWS}/graph{}", query(&scope))).await? {
             Some(answer) => serde_json::from_value(answer)?,
             None => landform_explain::graph::graph(&ClientReader::new(client), &scope).await?,
         };
-        let text = match args.output {
+        let output = if args.json {
+            Picture::Json
+        } else {
+            args.output
+        };
+        let text = match output {
             Picture::Text => render::graph_text_styled(&one_lined(&graph)?, style(args.color)),
             Picture::Dot => render::graph_dot(&graph),
             Picture::Mermaid => render::graph_mermaid(&graph),
             Picture::Svg => render::graph_svg(&graph),
-            Picture::Json => one(&serde_json::to_value(&graph)?, Format::Json),
+            Picture::Json => one(&serde_json::to_value(&graph)?, Format::Json)?,
+            Picture::Yaml => one(&serde_json::to_value(&graph)?, Format::Yaml)?,
         };
         say(&text)?;
         Ok(exit::OK)

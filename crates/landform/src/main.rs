@@ -23,6 +23,7 @@ mod explain;
 mod get;
 mod held_deletions;
 mod import;
+mod kinds;
 mod logging;
 mod logs;
 mod new;
@@ -38,6 +39,8 @@ mod store;
 mod top;
 mod trace;
 mod up;
+mod validate;
+mod verbs;
 mod wait;
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
@@ -78,10 +81,22 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Creates and changes objects as files want them.
     Apply(apply::ApplyArgs),
+    /// Creates objects of files; fails when they are there already.
+    Create(verbs::create::CreateArgs),
+    /// Changes a part of an object.
+    Patch(verbs::patch::PatchArgs),
+    /// Sets labels of objects, or takes them off.
+    Label(verbs::marks::LabelArgs),
+    /// Sets annotations of objects, or takes them off.
+    Annotate(verbs::marks::AnnotateArgs),
     /// Shows what `apply` would change; exits with 2 when that is something.
     Diff(apply::diff::DiffArgs),
     /// Lists objects, or shows them as they are.
     Get(get::GetArgs),
+    /// Lists the kinds that the server has.
+    ApiResources(kinds::resources::ResourcesArgs),
+    /// Says what the fields of a kind mean.
+    Explain(kinds::explain::ExplainArgs),
     /// Shows an object for people: its errors, what it waits for, its events.
     Describe(describe::DescribeArgs),
     /// Waits until objects are as they should be.
@@ -90,6 +105,8 @@ enum Command {
     Why(explain::WhyArgs),
     /// Shows what would change, without touching anything; exits with 2 when that is something.
     Plan(plan::PlanArgs),
+    /// Says what is wrong with a project's files, without a server.
+    Validate(validate::ValidateArgs),
     /// Shows what owns what.
     Tree(explain::TreeArgs),
     /// Shows what refers to what: for the terminal, or as a picture.
@@ -170,12 +187,19 @@ fn main() -> ExitCode {
         Command::Down(args) => up::down(args),
         Command::Serve(args) => serve::run(args),
         Command::Apply(args) => apply::run(args),
+        Command::Create(args) => verbs::create::run(args),
+        Command::Patch(args) => verbs::patch::run(args),
+        Command::Label(args) => verbs::marks::label(args),
+        Command::Annotate(args) => verbs::marks::annotate(args),
+        Command::ApiResources(args) => kinds::resources::run(args),
+        Command::Explain(args) => kinds::explain::run(args),
         Command::Diff(args) => apply::diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Describe(args) => describe::run(args),
         Command::Wait(args) => wait::run(args),
         Command::Why(args) => explain::why(args),
         Command::Plan(args) => plan::run(args),
+        Command::Validate(args) => validate::run(args),
         Command::Tree(args) => explain::tree(args),
         Command::Graph(args) => explain::graph(args),
         Command::Events(args) => events::run(args),
