@@ -6,6 +6,7 @@
     reason = "a command line prints"
 )]
 
+mod adopt;
 mod app_type;
 mod apply;
 mod blueprint;
@@ -31,6 +32,7 @@ mod operate;
 mod output;
 mod plan;
 mod reference;
+mod revisions;
 mod scaffold;
 mod schema;
 mod serve;
@@ -81,6 +83,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Creates and changes objects as files want them.
     Apply(apply::ApplyArgs),
+    /// Makes an object that exists part of a project or of a deploy item.
+    Adopt(adopt::AdoptArgs),
     /// Creates objects of files; fails when they are there already.
     Create(verbs::create::CreateArgs),
     /// Changes a part of an object.
@@ -133,7 +137,7 @@ enum Command {
     Delete(delete::DeleteArgs),
     /// Lets an app type with manual upgrades go to a version, or a project delete what it holds back.
     Approve(app_type::ApproveArgs),
-    /// Takes an app type back to the version before, or gives up an upgrade that failed.
+    /// Takes an installation back to a spec with which it succeeded, or an app type to the version before.
     Rollback(app_type::RollbackArgs),
     /// Runs reconcilers against another API: a cluster's, or another Landform's.
     Engine(engine::EngineArgs),
@@ -187,6 +191,7 @@ fn main() -> ExitCode {
         Command::Down(args) => up::down(args),
         Command::Serve(args) => serve::run(args),
         Command::Apply(args) => apply::run(args),
+        Command::Adopt(args) => adopt::run(args),
         Command::Create(args) => verbs::create::run(args),
         Command::Patch(args) => verbs::patch::run(args),
         Command::Label(args) => verbs::marks::label(args),

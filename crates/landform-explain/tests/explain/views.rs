@@ -83,7 +83,7 @@ Installation/web Succeeded
         svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
         "{svg}"
     );
-    assert_eq!(svg.matches("<rect").count(), 4);
+    assert_eq!(svg.matches("<title>").count(), 4);
     assert!(svg.contains(">url</text>") && svg.contains("Installation/web"));
 }
 

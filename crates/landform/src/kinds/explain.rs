@@ -192,7 +192,10 @@ fn text(
         let _ = writeln!(out, "FIELD: {name} <{}>{required}\n", schema.type_name());
         out.push_str(&values(schema, 0));
     }
-    out.push_str("\nDESCRIPTION:\n");
+    if !fields.is_empty() {
+        out.push('\n');
+    }
+    out.push_str("DESCRIPTION:\n");
     out.push_str(&broken(schema.description(), 4));
     if let Some(more) = schema.description_of_type() {
         out.push_str(&broken(more, 4));
@@ -226,13 +229,10 @@ fn values(schema: Schema<'_>, indent: usize) -> String {
     let mut out = String::new();
     let values = schema.values();
     if !values.is_empty() {
-        let _ = writeln!(out, "{:indent$}ENUM:", "");
-        for value in values {
-            let _ = writeln!(out, "{:1$}{value}", "", indent + 4);
-        }
+        let _ = writeln!(out, "{:indent$}enum: {}", "", values.join(", "));
     }
     if let Some(found) = schema.default_value() {
-        let _ = writeln!(out, "{:indent$}DEFAULT: {found}", "");
+        let _ = writeln!(out, "{:indent$}default: {found}", "");
     }
     out
 }

@@ -69,8 +69,9 @@ impl<'a> Schema<'a> {
 
     /// What the type that a field refers to means by itself.
     pub(super) fn description_of_type(&self) -> Option<&'a str> {
-        let there = self.target["description"].as_str();
-        there.filter(|there| self.name.is_some() && *there != self.description())
+        let inner = self.innermost();
+        let there = inner.target["description"].as_str();
+        there.filter(|there| inner.name.is_some() && *there != self.description())
     }
 
     /// The fields, and whether each must be there; below lists and maps those of their entries.
@@ -137,8 +138,6 @@ impl<'a> Schema<'a> {
                 None => "Object".to_owned(),
             },
             (_, _) if self.target["format"] == "int-or-string" => "IntOrString".to_owned(),
-            // Times and quantities have names of their own.
-            ("string", _) => self.name.map_or("string", |name| name).to_owned(),
             (word, _) => word.to_owned(),
         }
     }

@@ -51,9 +51,10 @@ impl Path {
     pub(crate) fn find<'a>(&self, top: &'a Value, here: &'a Value) -> Vec<&'a Value> {
         let mut found = vec![if self.from_top { top } else { here }];
         for stage in &self.stages {
-            let values = found.into_iter();
-            found = values
-                .flat_map(|value| stage.iter().flat_map(|path| path.find(value)))
+            // As kubectl has it: the first choice of all, then the second of all.
+            let choices = stage.iter();
+            found = choices
+                .flat_map(|path| found.iter().flat_map(|value| path.find(value)))
                 .collect();
         }
         found
@@ -303,7 +304,7 @@ mod tests {
             ),
             ("{range .items[*]}[{range .n[*]}{@}{end}]{end}", "[123][]"),
             ("{.items[0].n[0,2]}", "1 3"),
-            ("{.items[*]['metadata.name', 'data.k']}", "a 1 b 2"),
+            ("{.items[*]['metadata.name', 'data.k']}", "a b 1 2"),
             (r#"{.items[?(@.data.k=="2")].metadata.name}"#, "b"),
             (r#"{"a}b"}{'c'}"#, "a}bc"),
         ] {

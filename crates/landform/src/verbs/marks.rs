@@ -119,9 +119,11 @@ async fn mark(marks: Marks, words: Vec<String>, args: MarkArgs) -> Result<ExitCo
     }
     let client = args.server.connect().await?;
     let (mut marked, mut failed) = (Vec::new(), false);
-    for selected in args.select.find(&client, &objects).await? {
+    let selected = args.select.find(&client, &objects).await?;
+    let several = selected.len() > 1;
+    for selected in selected {
         let done = match selected {
-            Ok(selected) => one(&client, marks, &changes, selected, &args).await,
+            Ok(selected) => one(&client, marks, &changes, selected, &args, several).await,
             Err(error) => Err(error),
         };
         match done {
@@ -148,6 +150,7 @@ async fn one(
     changes: &Changes,
     selected: Selected,
     args: &MarkArgs,
+    several: bool,
 ) -> Result<Value, AnyError> {
     let Selected { place, object } = selected;
     let title = format!("{}/{}", place.kind.word(), place.name);
@@ -186,7 +189,10 @@ async fn one(
         object.clone()
     };
     if args.list {
-        list(&title, &after["metadata"][marks.field()])?;
+        if several {
+            say(&format!("Listing {} for {title}:\n", marks.field()))?;
+        }
+        list(&after["metadata"][marks.field()])?;
         return Ok(after);
     }
     match args.output.form() {
@@ -210,10 +216,10 @@ fn done(marks: Marks, changes: &Changes, differs: bool) -> &'static str {
     }
 }
 
-fn list(title: &str, found: &Value) -> Result<(), AnyError> {
-    let mut text = format!("{title}:\n");
+fn list(found: &Value) -> Result<(), AnyError> {
+    let mut text = String::new();
     for (key, value) in found.as_object().into_iter().flatten() {
-        text.push_str(&format!("  {key}={}\n", value.as_str().unwrap_or_default()));
+        text.push_str(&format!("{key}={}\n", value.as_str().unwrap_or_default()));
     }
     say(&text)
 }
