@@ -211,13 +211,17 @@ fn wiring<'a>(installations: impl Iterator<Item = &'a Value>) -> BTreeSet<Edge> 
     edges
 }
 
-/// The installation that an installation is nested in.
+/// The installation that an installation is nested in, or that data is seen in.
 fn within(object: &Value) -> Option<String> {
-    if object["kind"] != "Installation" {
-        return None;
-    }
-    let parent = labels::in_metadata(&object["metadata"], keys::ENCOMPASSED_BY)?;
-    let namespace = object["metadata"]["namespace"].as_str()?;
+    let metadata = &object["metadata"];
+    let parent = match object["kind"].as_str()? {
+        "Installation" => labels::in_metadata(metadata, keys::ENCOMPASSED_BY)?,
+        "DataObject" | "Target" => {
+            labels::in_metadata(metadata, keys::DATA_CONTEXT)?.strip_prefix("Inst.")?
+        }
+        _ => return None,
+    };
+    let namespace = metadata["namespace"].as_str()?;
     Some(id(&ObjectRef::known("Installation", namespace, parent)?))
 }
 

@@ -123,8 +123,13 @@ impl fmt::Display for ObjectRef {
 /// What people call an object whose own name is a sum: the key of data or of a target. None where the name says it.
 #[must_use]
 pub fn known_as(object: &Value) -> Option<String> {
-    let key = labels::in_metadata(&object["metadata"], keys::DATA_KEY)?;
-    let name = object["metadata"]["name"].as_str()?;
+    let metadata = &object["metadata"];
+    let Some(key) = labels::in_metadata(metadata, keys::DATA_KEY) else {
+        // What an execution gives its installation has no key.
+        let inner = labels::in_metadata(metadata, keys::DATA_CONTEXT).is_some();
+        return (inner && object["kind"] == "DataObject").then(|| "exports".to_owned());
+    };
+    let name = metadata["name"].as_str()?;
     (!key.is_empty() && key != name).then(|| key.to_owned())
 }
 

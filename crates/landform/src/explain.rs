@@ -2,6 +2,7 @@
 //!
 //! On a cluster without Landform's server the views are missing; `why` then reads the objects itself.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -45,7 +46,8 @@ pub(crate) fn why(args: WhyArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect().await?;
         let place = one_place(&client, &args.object).await?;
-        let why = ask_why(&client, &place).await?;
+        let mut why = ask_why(&client, &place).await?;
+        with_namespaces(&mut why, client.default_namespace());
         let text = match args.report.form() {
             Some(form) => one(&serde_json::to_value(&why)?, form)?,
             None => render::why_styled(&one_lined(&why)?, style(args.color)),
@@ -65,6 +67,47 @@ async fn ask_why(client: &Client, place: &Place) -> Result<Why, AnyError> {
         return Err(place.missing().into());
     }
     Ok(explain(&ClientReader::new(client.clone()), &place.object_ref()).await?)
+}
+
+/// Commands leave the namespace `default` out. Where another one is that of commands without, it must be said.
+fn with_namespaces(why: &mut Why, usual: &str) {
+    if usual == "default" {
+        return;
+    }
+    let links = why
+        .chain
+        .iter()
+        .filter_map(|link| link.state.object.as_ref());
+    let names: BTreeSet<String> = links
+        .chain(why.roots.iter().map(|root| &root.object))
+        .filter(|object| object.namespace == "default")
+        .map(ToString::to_string)
+        .collect();
+    for root in &mut why.roots {
+        for name in &names {
+            root.act = said(&root.act, name);
+        }
+    }
+}
+
+/// The advice, with the namespace behind a name that is an argument of a command.
+fn said(act: &str, name: &str) -> String {
+    let mut out = String::new();
+    let mut rest = act;
+    while let Some(at) = rest.find(name) {
+        let (before, after) = rest.split_at(at);
+        let after = &after[name.len()..];
+        out.push_str(before);
+        out.push_str(name);
+        let mut words = before.trim_end().rsplit(' ');
+        let is_argument = words.nth(1) == Some("landform") && before.ends_with(' ');
+        let ends = !after.starts_with(|next: char| next.is_alphanumeric() || "-.".contains(next));
+        if is_argument && ends && !after.starts_with(" -n ") {
+            out.push_str(" -n default");
+        }
+        rest = after;
+    }
+    out + rest
 }
 
 async fn one_place(client: &Client, words: &[String]) -> Result<Place, AnyError> {
@@ -221,5 +264,38 @@ fn query(scope: &Scope) -> String {
         String::new()
     } else {
         format!("?{}", parts.join("&"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+
+    #[test]
+    fn a_command_names_the_namespace_that_is_not_the_usual_one() {
+        for (act, expected) in [
+            (
+                "then run: landform retry DeployItem/a",
+                "then run: landform retry DeployItem/a -n default",
+            ),
+            (
+                "landform retry DeployItem/a, or wait",
+                "landform retry DeployItem/a -n default, or wait",
+            ),
+            (
+                "landform retry DeployItem/a -n team",
+                "landform retry DeployItem/a -n team",
+            ),
+            (
+                "landform retry DeployItem/ab",
+                "landform retry DeployItem/ab",
+            ),
+            (
+                "fix DeployItem/a in the file x",
+                "fix DeployItem/a in the file x",
+            ),
+        ] {
+            assert_eq!(said(act, "DeployItem/a"), expected);
+        }
     }
 }

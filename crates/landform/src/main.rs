@@ -12,6 +12,7 @@ mod apply;
 mod blueprint;
 mod catalog;
 mod client;
+mod complete;
 mod confirm;
 mod data_dir;
 mod delete;
@@ -162,6 +163,9 @@ enum Command {
     Store(store::StoreCommand),
     /// Writes a script with which a shell completes commands.
     Completion(shell::CompletionArgs),
+    /// Kinds and names for the scripts of `completion`.
+    #[command(hide = true, name = "__complete")]
+    Complete(complete::CompleteArgs),
     /// Writes the manual page.
     Man(shell::ManArgs),
 }
@@ -228,6 +232,7 @@ fn main() -> ExitCode {
         Command::Reference => reference::run(),
         Command::Store(command) => store::run(command),
         Command::Completion(args) => shell::completion(args),
+        Command::Complete(args) => complete::run(args),
         Command::Man(args) => shell::man(args),
     };
     match result {

@@ -1,5 +1,7 @@
 //! One thing that is wrong, or looks wrong, with its place.
 
+use std::path::Path;
+
 use landform_api::project::ProjectProblem;
 use landform_blueprint::Problem;
 use landform_project::Source;
@@ -15,6 +17,9 @@ pub(super) struct Finding {
     problem: ProjectProblem,
     /// `error` or `warning`.
     severity: &'static str,
+    /// A word that stands in the line that is wrong, at or below the place.
+    #[serde(skip)]
+    word: String,
 }
 
 impl Finding {
@@ -22,13 +27,15 @@ impl Finding {
         Self {
             problem,
             severity: "error",
+            word: String::new(),
         }
     }
 
-    fn warning(problem: ProjectProblem) -> Self {
+    pub(super) fn warning(problem: ProjectProblem) -> Self {
         Self {
             problem,
             severity: "warning",
+            word: String::new(),
         }
     }
 
@@ -55,6 +62,41 @@ impl Findings {
 
     pub(super) fn error(&mut self, at: Place<'_>, message: impl Into<String>) {
         self.add(Finding::error(at.problem(message.into())));
+    }
+
+    /// Something that is wrong in the line with a word, somewhere in an object.
+    pub(super) fn error_in(&mut self, at: Place<'_>, word: &str, message: impl Into<String>) {
+        let mut found = Finding::error(at.problem(message.into()));
+        word.clone_into(&mut found.word);
+        self.add(found);
+    }
+
+    /// Finds the lines of words. Files with credentials are left alone: no line of them is shown.
+    pub(super) fn locate(&mut self, directory: &Path) {
+        for found in self.0.iter_mut().filter(|found| !found.word.is_empty()) {
+            let problem = &mut found.problem;
+            let Ok(text) = std::fs::read_to_string(directory.join(&problem.file)) else {
+                continue;
+            };
+            if ["Secret", "Target"].iter().any(|kind| text.contains(kind)) {
+                continue;
+            }
+            let lines = text
+                .lines()
+                .enumerate()
+                .skip(problem.line.saturating_sub(1));
+            // Not beyond the object.
+            let lines = lines
+                .enumerate()
+                .take_while(|(at, (_, line))| *at == 0 || !line.starts_with("---"));
+            for (_, (at, line)) in lines {
+                if let Some(column) = whole_word(line, &found.word) {
+                    (problem.line, problem.column) = (at + 1, column + 1);
+                    line.trim_end().clone_into(&mut problem.excerpt);
+                    break;
+                }
+            }
+        }
     }
 
     pub(super) fn warning(&mut self, at: Place<'_>, message: impl Into<String>) {
@@ -99,6 +141,18 @@ impl Findings {
         self.0.sort();
         self.0.dedup();
     }
+}
+
+/// Where a word stands by itself, in letters.
+fn whole_word(line: &str, word: &str) -> Option<usize> {
+    let part = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '-')
+    };
+    line.match_indices(word).find_map(|(at, _)| {
+        let before = line.get(..at)?.chars().next_back();
+        let after = line.get(at + word.len()..)?.chars().next();
+        (!part(before) && !part(after)).then(|| line[..at].chars().count())
+    })
 }
 
 /// Where an object begins.

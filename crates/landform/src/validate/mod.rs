@@ -114,6 +114,7 @@ async fn check(directory: &std::path::Path) -> Result<(Findings, String), AnyErr
     objects::check(&directory, &name, &reading, &mut findings).await?;
     let blueprints = blueprints::read(&directory, &reading, &mut findings);
     let wired = wiring::check(&reading, &blueprints, &mut findings);
+    findings.locate(&directory);
     findings.sort();
     Ok((findings, counts(&reading, wired)))
 }
@@ -125,7 +126,7 @@ fn counts(reading: &Reading, installations: usize) -> String {
         "{}, {}, {}",
         counted(objects, "object"),
         counted(installations, "installation"),
-        counted(reading.blueprints.len(), "directory with a blueprint")
-            .replace("blueprints", "blueprint")
+        counted(reading.blueprints.len(), "blueprint directory")
+            .replace("directorys", "directories")
     )
 }

@@ -48,8 +48,23 @@ pub(super) async fn check(
     }
     // What is wrong with files and names, and the objects as they would be applied.
     let found = preview(&client, directory, name).await?;
-    let problems = found.problems.into_iter();
-    problems.for_each(|problem| findings.add(Finding::error(problem)));
+    let has_operators = sources(false).any(|place| {
+        matches!(
+            place.source.kind.kind.as_str(),
+            "AppType" | "OperatorVersion"
+        )
+    });
+    for mut problem in found.problems {
+        // A kind that an operator brings is known when that runs.
+        if has_operators && problem.message.starts_with("the API doesn't know the kind") {
+            problem
+                .message
+                .push_str("; or an operator of the project brings it");
+            findings.add(Finding::warning(problem));
+        } else {
+            findings.add(Finding::error(problem));
+        }
+    }
     for object in &found.objects {
         if object["kind"] == DEFINITION {
             continue;
@@ -91,7 +106,18 @@ async fn create(
             let text = text
                 .split_once("is invalid: ")
                 .map_or(text.as_str(), |(_, why)| why);
-            findings.error(place, format!("{kind} {}: {text}", place.source.name));
+            // The last name of a field is nearest to the line.
+            let word = text.split('"').nth(1).unwrap_or_default();
+            let word = word
+                .rsplit(['.', ']'])
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            findings.error_in(
+                place,
+                &word,
+                format!("{kind} {}: {text}", place.source.name),
+            );
             Ok(())
         }
         // A kind that isn't served is told by the preview.

@@ -166,9 +166,9 @@ fn imports(
     let mut given: BTreeMap<&str, Given<'_>> = BTreeMap::new();
     let mut parsed: BTreeMap<String, Value> = BTreeMap::new();
     for import in &part.spec.imports.data {
-        if let Some(found) = data(part, import, provided, findings) {
-            given.insert(&import.name, found);
-        }
+        // What is missing is told once.
+        let found = data(part, import, provided, findings);
+        given.insert(&import.name, found.unwrap_or(Given::Later));
         if let Some(value) = config_map_value(part, import, provided, reading) {
             parsed.insert(import.name.clone(), value);
         }
@@ -298,7 +298,7 @@ fn missing(
     if key.1 == TARGET && provided.syncs {
         findings.warning(part.place, message + "; a TargetSync may bring it");
     } else {
-        findings.error(part.place, message);
+        findings.error_in(part.place, &key.2, message);
     }
 }
 
