@@ -418,3 +418,28 @@ fn why_names_the_file_of_a_value_that_is_refused() {
     );
     assert_contains(&project.landform(&["tree"]), &["Installation/web"]);
 }
+
+#[test]
+fn waiting_for_a_catalog_ends_well_or_at_once_with_what_is_wrong() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/operator");
+    let server = Server::start_with(&["--catalogs", examples.to_str().unwrap()]);
+    let catalog = |name: &str, path: &str| {
+        format!(
+            "---\napiVersion: catalog.landform.dev/v1alpha1\nkind: Catalog\nmetadata: {{name: {name}}}\n\
+             spec: {{directory: {{path: {path}}}}}\n"
+        )
+    };
+    server.apply(&(catalog("good", "catalog") + &catalog("bad", "no-such-directory")));
+    assert_eq!(
+        landform_ok(&server, &["wait", "catalog/good", "--timeout=50s"]),
+        "Catalog/good Ready\n"
+    );
+    let refused = landform_on(&server, &["wait", "catalog/bad", "--timeout=50s"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", refused.report());
+    assert_contains(&refused.stderr, &["Catalog/bad", "no-such-directory"]);
+    assert!(
+        !refused.stderr.contains("after 50s"),
+        "{}",
+        refused.report()
+    );
+}

@@ -59,7 +59,7 @@ pub(super) fn check(reading: &Reading, known: &Blueprints, findings: &mut Findin
         }
     }
     for (at, part) in parts.iter().enumerate() {
-        imports(at, part, &parts, &provided, reading, findings);
+        imports(at, part, &parts, &provided, findings);
         exports(part, findings);
     }
     circles(&parts, &provided, findings);
@@ -160,7 +160,6 @@ fn imports(
     part: &Part<'_>,
     parts: &[Part<'_>],
     provided: &Provided<'_>,
-    reading: &Reading,
     findings: &mut Findings,
 ) {
     let mut given: BTreeMap<&str, Given<'_>> = BTreeMap::new();
@@ -169,7 +168,7 @@ fn imports(
         // What is missing is told once.
         let found = data(part, import, provided, findings);
         given.insert(&import.name, found.unwrap_or(Given::Later));
-        if let Some(value) = config_map_value(part, import, provided, reading) {
+        if let Some(value) = config_map_value(part, import, provided) {
             parsed.insert(import.name.clone(), value);
         }
     }
@@ -254,7 +253,6 @@ fn config_map_value(
     part: &Part<'_>,
     import: &DataImport,
     provided: &Provided<'_>,
-    _reading: &Reading,
 ) -> Option<Value> {
     let reference = import.config_map_ref.as_ref()?;
     let object = provided
