@@ -34,7 +34,7 @@ async fn a_tree_shows_who_owns_whom() {
         let expected = "\
 Installation/web Succeeded
 └─ Execution/web Succeeded
-   ├─ DataObject/pkmqkrvwf3zhgxhwxjsl4s2zdhvwadnk
+   ├─ DataObject/exports (pkmqkrv…)
    └─ DeployItem/web-main-##### Succeeded
       └─ Secret/web-main-#####-export
 ";
