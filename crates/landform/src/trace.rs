@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::client::object::{FileArgs, places};
 use crate::client::{ClientArgs, block_on, get};
-use crate::output::{ColorArgs, ReportArgs, one};
 use crate::output::color::{Paint, Tone};
 use crate::output::harmless::one_lined;
+use crate::output::{ColorArgs, ReportArgs, one};
 use crate::{AnyError, exit, say_open};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/engine/trace";

@@ -1,10 +1,12 @@
 //! `landform validate`: a project's files, without a server: what can't work is said before anything is done.
 //!
 //! `objects.rs` has a server in this process, with nothing in it, judge each object; `blueprints.rs` reads and renders
-//! blueprints; `wiring.rs` follows imports to what provides them. `finding.rs` is one thing that was found.
+//! blueprints; `wiring.rs` follows imports to what provides them, with `fits.rs` for types and `circles.rs`. `finding.rs` is one thing that was found.
 
 mod blueprints;
+mod circles;
 mod finding;
+mod fits;
 mod objects;
 mod wiring;
 

@@ -7,34 +7,36 @@ use landform_api::landscaper::installation::{
     DataImport, Installation, InstallationSpec, KeyReference,
 };
 use landform_api::landscaper::{self, names};
-use landform_blueprint::{Blueprint, ValueKind};
+use landform_blueprint::Blueprint;
 use landform_project::Reading;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::blueprints::{self, Blueprints};
+use super::circles::circles;
 use super::finding::{Findings, Place};
+use super::fits::fits;
 
 /// An installation of the files.
-struct Part<'a> {
-    place: Place<'a>,
+pub(super) struct Part<'a> {
+    pub(super) place: Place<'a>,
     namespace: String,
-    spec: InstallationSpec,
-    blueprint: Option<Cow<'a, Blueprint>>,
+    pub(super) spec: InstallationSpec,
+    pub(super) blueprint: Option<Cow<'a, Blueprint>>,
 }
 
 /// Data or targets, by namespace and name of the object.
-type Key = (String, &'static str, String);
+pub(super) type Key = (String, &'static str, String);
 
-const DATA: &str = "DataObject";
-const TARGET: &str = "Target";
+pub(super) const DATA: &str = "DataObject";
+pub(super) const TARGET: &str = "Target";
 
 /// What stands in files and is imported.
 #[derive(Default)]
-struct Provided<'a> {
-    objects: BTreeMap<Key, &'a Value>,
+pub(super) struct Provided<'a> {
+    pub(super) objects: BTreeMap<Key, &'a Value>,
     /// Which installations export something.
-    exporters: BTreeMap<Key, Vec<usize>>,
+    pub(super) exporters: BTreeMap<Key, Vec<usize>>,
     /// Targets may come by themselves.
     syncs: bool,
 }
@@ -143,7 +145,7 @@ fn provided<'a>(reading: &'a Reading, parts: &[Part<'_>]) -> Provided<'a> {
     provided
 }
 
-fn key(part: &Part<'_>, kind: &'static str, name: &str) -> Key {
+pub(super) fn key(part: &Part<'_>, kind: &'static str, name: &str) -> Key {
     (part.namespace.clone(), kind, names::data_name(None, name))
 }
 
@@ -335,145 +337,6 @@ fn exports(part: &Part<'_>, findings: &mut Findings) {
     }
 }
 
-/// Whether what others export can be what is imported, as far as schemas say the type.
-fn fits(
-    at: usize,
-    part: &Part<'_>,
-    blueprint: &Blueprint,
-    parts: &[Part<'_>],
-    provided: &Provided<'_>,
-    findings: &mut Findings,
-) {
-    let mut check = |import: &str, kind: &'static str, name: &str| {
-        let Some(wanted) = blueprint.import(import) else {
-            return;
-        };
-        let key = key(part, kind, name);
-        if let Some(object) = provided.objects.get(&key).filter(|_| kind == TARGET) {
-            let found = object["spec"]["type"].as_str().unwrap_or_default();
-            if let Some(wanted) = target_type(&wanted.kind).filter(|wanted| *wanted != found) {
-                findings.error(part.place, format!(
-                    "the import {import:?} has to be a target of type {wanted}, and {name:?} is of type {found}"
-                ));
-            }
-        }
-        let exporter = provided.exporters.get(&key).and_then(|all| all.first());
-        let Some(exporter) = exporter
-            .filter(|exporter| **exporter != at)
-            .and_then(|at| parts.get(*at))
-        else {
-            return;
-        };
-        let Some(given) = export_kind(exporter, kind, name) else {
-            return;
-        };
-        if let Some(why) = differ(given, &wanted.kind) {
-            findings.error(
-                part.place,
-                format!(
-                    "the import {import:?} can't be what {} exports as {name:?}: {why}",
-                    exporter.place.source.name
-                ),
-            );
-        }
-    };
-    for import in &part.spec.imports.data {
-        if import.secret_ref.is_none() && import.config_map_ref.is_none() {
-            check(&import.name, DATA, &import.data_ref);
-        }
-    }
-    for import in part
-        .spec
-        .imports
-        .targets
-        .iter()
-        .filter(|import| !import.target.is_empty())
-    {
-        check(&import.name, TARGET, &import.target);
-    }
-}
-
-fn export_kind<'a>(exporter: &'a Part<'_>, kind: &str, name: &str) -> Option<&'a ValueKind> {
-    let spec = &exporter.spec.exports;
-    let export = if kind == DATA {
-        &spec
-            .data
-            .iter()
-            .find(|export| export.data_ref == name)?
-            .name
-    } else {
-        &spec
-            .targets
-            .iter()
-            .find(|export| export.target == name)?
-            .name
-    };
-    if exporter.spec.export_data_mappings.contains_key(export) {
-        return None;
-    }
-    let exports = &exporter.blueprint.as_ref()?.definition.exports;
-    exports
-        .iter()
-        .find(|found| found.name == *export)
-        .map(|found| &found.kind)
-}
-
-fn target_type(kind: &ValueKind) -> Option<&str> {
-    match kind {
-        ValueKind::Target { target_type } => Some(target_type),
-        ValueKind::Data { .. } | ValueKind::TargetList { .. } | ValueKind::TargetMap { .. } => None,
-    }
-}
-
-/// Why the one can never be the other.
-fn differ(given: &ValueKind, wanted: &ValueKind) -> Option<String> {
-    match (given, wanted) {
-        (ValueKind::Data { schema: given }, ValueKind::Data { schema: wanted }) => {
-            let (given, wanted) = (types(given)?, types(wanted)?);
-            let whole =
-                |one: &str| one == "integer" && wanted.iter().any(|other| other == "number");
-            let fits = given.iter().any(|one| {
-                wanted.contains(one)
-                    || whole(one)
-                    || one == "number" && wanted.iter().any(|other| other == "integer")
-            });
-            (!fits).then(|| {
-                format!(
-                    "that is of type {}, and {} is needed",
-                    given.join(" or "),
-                    wanted.join(" or ")
-                )
-            })
-        }
-        (
-            ValueKind::Target { target_type: given },
-            ValueKind::Target {
-                target_type: wanted,
-            },
-        ) => (given != wanted)
-            .then(|| format!("that is a target of type {given}, and {wanted} is needed")),
-        (ValueKind::Data { .. }, ValueKind::Target { .. }) => {
-            Some("that is data, and a target is needed".to_owned())
-        }
-        (ValueKind::Target { .. }, ValueKind::Data { .. }) => {
-            Some("that is a target, and data is needed".to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// The types that a schema allows, when it says them.
-fn types(schema: &Value) -> Option<Vec<String>> {
-    match &schema["type"] {
-        Value::String(one) => Some(vec![one.clone()]),
-        Value::Array(several) => several
-            .iter()
-            .map(|one| one.as_str().map(str::to_owned))
-            .collect(),
-        _ => None,
-    }
-}
-
 /// Checks the values that stand in files, and runs the templates when there are no others.
 fn values(
     part: &Part<'_>,
@@ -511,78 +374,6 @@ fn values(
             }
         }
     }
-}
-
-/// Installations that wait for each other.
-fn circles(parts: &[Part<'_>], provided: &Provided<'_>, findings: &mut Findings) {
-    let needs: Vec<BTreeSet<usize>> = parts
-        .iter()
-        .map(|part| {
-            let data = part.spec.imports.data.iter();
-            let data = data
-                .filter(|import| import.secret_ref.is_none() && import.config_map_ref.is_none());
-            let data = data.map(|import| (DATA, &import.data_ref));
-            let targets = part
-                .spec
-                .imports
-                .targets
-                .iter()
-                .map(|import| (TARGET, &import.target));
-            let keys = data
-                .chain(targets)
-                .map(|(kind, name)| key(part, kind, name));
-            keys.filter_map(|key| provided.exporters.get(&key)?.first().copied())
-                .collect()
-        })
-        .collect();
-    let mut told: BTreeSet<usize> = BTreeSet::new();
-    for start in 0..parts.len() {
-        if told.contains(&start) {
-            continue;
-        }
-        let Some(circle) = circle_from(start, &needs) else {
-            continue;
-        };
-        let names: Vec<&str> = circle
-            .iter()
-            .chain(circle.first())
-            .filter_map(|at| parts.get(*at))
-            .map(|part| part.place.source.name.as_str())
-            .collect();
-        if let Some(part) = parts.get(start) {
-            findings.error(
-                part.place,
-                format!(
-                    "installations import from each other in a circle and would wait for ever: {}",
-                    names.join(" → ")
-                ),
-            );
-        }
-        told.extend(circle);
-    }
-}
-
-/// The shortest way from an installation back to itself.
-fn circle_from(start: usize, needs: &[BTreeSet<usize>]) -> Option<Vec<usize>> {
-    let mut came: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut waiting = std::collections::VecDeque::from([start]);
-    while let Some(at) = waiting.pop_front() {
-        for next in needs.get(at).into_iter().flatten() {
-            if *next == start {
-                let mut way = vec![at];
-                while let Some(before) = way.last().and_then(|last| came.get(last)) {
-                    way.push(*before);
-                }
-                way.reverse();
-                return Some(way);
-            }
-            if !came.contains_key(next) {
-                came.insert(*next, at);
-                waiting.push_back(*next);
-            }
-        }
-    }
-    None
 }
 
 /// Nested installations get what the blueprint imports, and what those beside them export.
@@ -634,50 +425,6 @@ pub(super) fn nested(blueprint: &Blueprint, within: &str, say: &mut dyn FnMut(St
                     template.name
                 ));
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_circle_is_found_from_each_of_its_members_and_from_no_other() {
-        let needs: Vec<BTreeSet<usize>> = [vec![1], vec![2], vec![0], vec![0]]
-            .map(|all| all.into_iter().collect())
-            .into();
-        assert_eq!(circle_from(0, &needs), Some(vec![0, 1, 2]));
-        assert_eq!(circle_from(2, &needs), Some(vec![2, 0, 1]));
-        assert_eq!(circle_from(3, &needs), None);
-        assert_eq!(circle_from(0, &[BTreeSet::from([0])]), Some(vec![0]));
-    }
-
-    #[test]
-    fn types_that_can_never_fit_are_told_apart_from_those_that_may() {
-        let data = |type_: Value| ValueKind::Data {
-            schema: json!({"type": type_}),
-        };
-        let target = |type_: &str| ValueKind::Target {
-            target_type: type_.to_owned(),
-        };
-        for (given, wanted, differs) in [
-            (data(json!("string")), data(json!("string")), false),
-            (data(json!("string")), data(json!("integer")), true),
-            (data(json!("integer")), data(json!("number")), false),
-            (data(json!("number")), data(json!("integer")), false),
-            (data(json!(["string", "null"])), data(json!("null")), false),
-            (data(Value::Null), data(json!("string")), false),
-            (target("a"), target("a"), false),
-            (target("a"), target("b"), true),
-            (data(json!("string")), target("a"), true),
-        ] {
-            assert_eq!(
-                differ(&given, &wanted).is_some(),
-                differs,
-                "{given:?} {wanted:?}"
-            );
         }
     }
 }
