@@ -66,7 +66,7 @@ pub(crate) fn run(args: ResourcesArgs) -> Result<ExitCode, AnyError> {
             Some(SortBy::Name) => all.sort_by_key(name),
             Some(SortBy::Kind) => all.sort_by_key(|listed| listed.kind.kind.clone()),
             None => {
-                all.sort_by_key(|listed| (listed.kind.group.clone(), listed.kind.plural.clone()))
+                all.sort_by_key(|listed| (listed.kind.group.clone(), listed.kind.plural.clone()));
             }
         }
         match args.output.form() {

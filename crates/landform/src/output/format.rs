@@ -98,8 +98,10 @@ fn exists(arguments: &[Value]) -> Result<Value, String> {
 
 /// Rows of an object, or of each object of a list.
 fn rows(columns: &[(String, Path)], value: &Value) -> String {
-    let mut table = Table::default();
-    table.titles = columns.iter().map(|(title, _)| title.clone()).collect();
+    let mut table = Table {
+        titles: columns.iter().map(|(title, _)| title.clone()).collect(),
+        ..Table::default()
+    };
     let items: Vec<&Value> = match value["items"].as_array() {
         Some(items) => items.iter().collect(),
         None => vec![value],

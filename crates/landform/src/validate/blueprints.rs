@@ -114,7 +114,7 @@ pub(super) fn of_installation<'a>(
             }
             let mut problems = Vec::new();
             nested(&blueprint, blueprints, "", 0, &mut |problem| {
-                problems.push(problem)
+                problems.push(problem);
             });
             for problem in problems {
                 findings.error(place, format!("its blueprint: {problem}"));

@@ -101,8 +101,10 @@ async fn check(directory: &std::path::Path) -> Result<(Findings, String), AnyErr
         .ok()
         .and_then(|settings| settings.name);
     let name = name.unwrap_or_else(|| "project".to_owned());
-    let mut spec = ProjectSpec::default();
-    spec.directory = directory.display().to_string();
+    let spec = ProjectSpec {
+        directory: directory.display().to_string(),
+        ..ProjectSpec::default()
+    };
     let reading = match Reader::default().read(&directory, &name, &spec, 0) {
         Ok(reading) => reading,
         Err(ReadProblem::Settings(problems)) => {

@@ -15,7 +15,7 @@ use crate::exit::misused;
 pub(crate) struct SelectArgs {
     #[command(flatten)]
     files: FileArgs,
-    /// All objects of the kind in the namespace.
+    /// All objects of the kind in the namespace; in the directory of a project that is up, in all of its namespaces.
     #[arg(long)]
     all: bool,
     /// All objects of the kind whose labels fit, for instance `app=shop,tier!=db`.
