@@ -45,6 +45,12 @@ pub struct Node {
     pub namespace: String,
     /// The name.
     pub name: String,
+    /// What people call it, where its name is a sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
+    /// The installation that it is nested in, by its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// The phase, as far as it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
@@ -205,6 +211,20 @@ fn wiring<'a>(installations: impl Iterator<Item = &'a Value>) -> BTreeSet<Edge> 
     edges
 }
 
+/// The installation that an installation is nested in, or that data is seen in.
+fn within(object: &Value) -> Option<String> {
+    let metadata = &object["metadata"];
+    let parent = match object["kind"].as_str()? {
+        "Installation" => labels::in_metadata(metadata, keys::ENCOMPASSED_BY)?,
+        "DataObject" | "Target" => {
+            labels::in_metadata(metadata, keys::DATA_CONTEXT)?.strip_prefix("Inst.")?
+        }
+        _ => return None,
+    };
+    let namespace = metadata["namespace"].as_str()?;
+    Some(id(&ObjectRef::known("Installation", namespace, parent)?))
+}
+
 /// All installations, objects of hooks, and whatever is at the end of an edge.
 fn nodes(known: &BTreeMap<String, Arc<Value>>, edges: &BTreeSet<Edge>) -> Vec<Node> {
     let data = |object: &Value| matches!(object["kind"].as_str(), Some("DataObject" | "Target"));
@@ -229,6 +249,8 @@ fn nodes(known: &BTreeMap<String, Arc<Value>>, edges: &BTreeSet<Edge>) -> Vec<No
         let phase = object.and_then(|object| object["status"]["phase"].as_str());
         let looked_for = matches!(kind.as_str(), "DataObject" | "Target" | "Installation");
         Node {
+            known_as: object.and_then(|object| object::known_as(object)),
+            within: object.and_then(|object| within(object)),
             phase: phase.map(ToOwned::to_owned),
             missing: object.is_none() && looked_for,
             id,

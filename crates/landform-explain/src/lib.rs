@@ -3,6 +3,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | [`age`] | lengths of time, as people read them |
 //! | [`object`] | how objects are named here |
 //! | [`reader`], [`client`] | what must be read, and how it is read from any Kubernetes API |
 //! | [`why`] | from an object to its root causes: `judge` is pure and sees one object, `walk` follows |
@@ -10,6 +11,7 @@
 //! | [`render`] | the same for terminals and as pictures |
 //! | [`view`] | the same under `/apis/landform.dev/v1alpha1/` |
 
+pub mod age;
 pub mod client;
 pub mod graph;
 pub mod object;

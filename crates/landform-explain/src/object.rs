@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use landform_api::landscaper::{keys, labels};
 use landform_api::{GroupKind, catalog, landscaper, project};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// So much of a name that is a sum tells it from others.
+const LETTERS_OF_A_SUM: usize = 7;
 /// The group of definitions of kinds.
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
@@ -115,6 +118,30 @@ impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind, self.name)
     }
+}
+
+/// What people call an object whose own name is a sum: the key of data or of a target. None where the name says it.
+#[must_use]
+pub fn known_as(object: &Value) -> Option<String> {
+    let metadata = &object["metadata"];
+    let Some(key) = labels::in_metadata(metadata, keys::DATA_KEY) else {
+        // What an execution gives its installation has no key.
+        let inner = labels::in_metadata(metadata, keys::DATA_CONTEXT).is_some();
+        return (inner && object["kind"] == "DataObject").then(|| "exports".to_owned());
+    };
+    let name = metadata["name"].as_str()?;
+    (!key.is_empty() && key != name).then(|| key.to_owned())
+}
+
+/// `DataObject/connection (reoq4m5…)`, or the name alone where that says it. The whole name is in the form for programs.
+#[must_use]
+pub fn shown(kind: &str, name: &str, known_as: Option<&str>) -> String {
+    let Some(known) = known_as else {
+        return format!("{kind}/{name}");
+    };
+    let begin: String = name.chars().take(LETTERS_OF_A_SUM).collect();
+    let rest = if begin.len() < name.len() { "…" } else { "" };
+    format!("{kind}/{known} ({begin}{rest})")
 }
 
 /// A kind, as objects and URLs name it.

@@ -49,6 +49,9 @@ pub struct Forest {
 pub struct Node {
     /// The object.
     pub object: ObjectRef,
+    /// What people call it, where its name is a sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
     /// Its phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
@@ -217,6 +220,7 @@ impl Owners {
         let error = text(&status["lastError"]["message"]).or_else(|| text(&status["lastError"]));
         Node {
             object: ObjectRef::of(object),
+            known_as: object::known_as(object),
             phase: match status["providerStatus"]["stopped"] == true {
                 true if status["phase"] == "Succeeded" => Some("Stopped".to_owned()),
                 _ => text(&status["phase"]),

@@ -184,6 +184,7 @@ fn refusal(refused: apply::Refused) -> Problem {
             kind,
             namespace,
             name,
+            known_as: None,
             path,
         },
         message: refused.message,

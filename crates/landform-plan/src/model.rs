@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// So much of a name that is a sum tells it from others.
+const LETTERS_OF_A_SUM: usize = 7;
+
 /// What a change would do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -99,11 +102,25 @@ pub struct ObjectView {
     pub namespace: String,
     /// The name.
     pub name: String,
+    /// What people call it, where its name is a sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
     /// Its owners, outermost first, and itself, each as `KIND/NAME`.
     pub path: Vec<String>,
 }
 
 impl ObjectView {
+    /// The path as people read it.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let mut path = self.path.clone();
+        if let (Some(last), Some(known)) = (path.last_mut(), &self.known_as) {
+            let begin: String = self.name.chars().take(LETTERS_OF_A_SUM).collect();
+            *last = format!("{}/{known} ({begin}…)", self.kind);
+        }
+        path.join(" > ")
+    }
+
     /// `KIND/NAME`.
     #[must_use]
     pub fn short(&self) -> String {

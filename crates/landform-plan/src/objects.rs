@@ -146,6 +146,10 @@ impl<'a> Objects<'a> {
             api_version: text(&found.value["apiVersion"]).to_owned(),
             kind: text(&found.value["kind"]).to_owned(),
             namespace: text(&metadata["namespace"]).to_owned(),
+            known_as: labels::in_metadata(metadata, keys::DATA_KEY)
+                // What is new is named by its key already.
+                .filter(|key| metadata["name"] == shown && shown != *key)
+                .map(ToOwned::to_owned),
             name: shown,
             path,
         }

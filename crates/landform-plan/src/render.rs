@@ -53,7 +53,7 @@ pub fn plan(plan: &Plan, colours: Colours) -> String {
         &mut text,
         "Can't be known before:",
         plan.unknown.iter().map(|unknown| {
-            let mut line = format!("{}: {}", unknown.before.path.join(" > "), unknown.reason);
+            let mut line = format!("{}: {}", unknown.before.shown(), unknown.reason);
             for affected in &unknown.affects {
                 let _ = write!(line, "\n      then {affected}");
             }
@@ -65,13 +65,13 @@ pub fn plan(plan: &Plan, colours: Colours) -> String {
         "Assumed:",
         plan.assumed
             .iter()
-            .map(|assumed| format!("{}: {}", assumed.object.path.join(" > "), assumed.what)),
+            .map(|assumed| format!("{}: {}", assumed.object.shown(), assumed.what)),
     );
     section(
         &mut text,
         "Problems:",
         plan.problems.iter().map(|problem| {
-            let line = format!("{}: {}", problem.object.path.join(" > "), problem.message);
+            let line = format!("{}: {}", problem.object.shown(), problem.message);
             colours.paint("31", &line)
         }),
     );
@@ -158,7 +158,7 @@ fn write_change(text: &mut String, change: &Change, colours: Colours) {
         Action::Remove => ("<", "35", "remove"),
         Action::Rename => ("=", "33", "rename"),
     };
-    let path = change.object.path.join(" > ");
+    let path = change.object.shown();
     let head = format!("{sign} {word} {path}");
     let _ = write!(text, "{:>4} {}", change.order, colours.paint(colour, &head));
     match &change.object.namespace[..] {

@@ -13,12 +13,23 @@ use serde_json::{Value, json};
 
 use crate::client::{ClientArgs, block_on};
 use crate::output::harmless::one_line;
-use crate::{AnyError, client, held_deletions, say};
+use crate::revisions::rollback;
+use crate::{AnyError, client, exit, held_deletions, say};
+
+const ROLLBACK_EXAMPLES: &str = "Examples:
+  landform rollback installation/db --list    the specs with which it succeeded, the last ten
+  landform rollback installation/db           back to the one before
+  landform rollback installation/db --to 3    back to another one
+  landform rollback apptype/notes             an app type to the version that ran before
+
+Of an installation comes back what its spec says: the blueprint, or where it is, and where imports come from. Values of
+imports, and files of a blueprint in a directory, are not in it.";
 
 /// Which app type, and how to reach it.
 #[derive(Args)]
 pub(crate) struct Which {
-    /// The app type: NAME or apptype/NAME. (`approve` also takes project/NAME, for deletions that it holds back.)
+    /// The app type: NAME or apptype/NAME. (`approve` also takes project/NAME, for deletions that it holds back;
+    /// `rollback` also installation/NAME.)
     app_type: String,
     /// Whether to wait until it has come to an end.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set,
@@ -43,13 +54,20 @@ pub(crate) struct ApproveArgs {
 
 /// Arguments of `landform rollback`.
 #[derive(Args)]
+#[command(after_help = ROLLBACK_EXAMPLES)]
 pub(crate) struct RollbackArgs {
     #[command(flatten)]
     which: Which,
     /// The version to go back to [default: gives up an upgrade that goes on or has failed, else the version
-    /// that ran before].
-    #[arg(long, value_name = "VERSION")]
+    /// that ran before]; of an installation the number of a revision [default: the one before].
+    #[arg(long, value_name = "VERSION|REVISION")]
     to: Option<String>,
+    /// Of an installation: shows its revisions, and does nothing.
+    #[arg(long)]
+    list: bool,
+    /// Of an installation: also when a project's files say something else, or its blueprint's files have changed.
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) fn approve(args: ApproveArgs) -> Result<ExitCode, AnyError> {
@@ -88,6 +106,20 @@ pub(crate) fn approve(args: ApproveArgs) -> Result<ExitCode, AnyError> {
 
 pub(crate) fn rollback(args: RollbackArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
+        let which = &args.which;
+        if rollback::is_installation(&which.app_type) {
+            let asked = rollback::Asked {
+                word: &which.app_type,
+                to: args.to.as_deref(),
+                force: args.force,
+                list: args.list,
+                wait: which.wait.then(|| Duration::from_secs(which.timeout)),
+            };
+            return rollback::rollback(&which.server, asked).await;
+        }
+        if args.list || args.force {
+            return exit::misused("--list and --force are for installations: installation/NAME");
+        }
         let place = Place::of(&args.which).await?;
         place.read().await?;
         let to = args.to.as_deref().unwrap_or("previous");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use crate::client::object::{FileArgs, Place, places};
-use crate::client::{ClientArgs, block_on, get, in_query, plain};
+use crate::client::{ClientArgs, block_on, get, in_query, is_everywhere, plain};
 use crate::exit;
 use crate::output::color::{Paint, Tone};
 use crate::output::harmless::one_line;
@@ -56,7 +56,7 @@ async fn events(args: EventsArgs) -> Result<ExitCode, AnyError> {
     }
     let path = match about.as_slice() {
         [place] => path_of(place),
-        _ if args.all_namespaces => "/api/v1/events".to_owned(),
+        _ if args.all_namespaces || is_everywhere() => "/api/v1/events".to_owned(),
         _ => format!("/api/v1/namespaces/{}/events", client.default_namespace()),
     };
     let answer = get(&client, &path).await?.unwrap_or_default();
@@ -65,10 +65,10 @@ async fn events(args: EventsArgs) -> Result<ExitCode, AnyError> {
     let mut found: Vec<Value> = sorted(&answer);
     found.retain(wanted);
     let paint = Paint::new(args.output.color.color);
-    match args.output.output {
-        Some(format @ (Format::Json | Format::Yaml)) => {
+    match args.output.form() {
+        Some(format @ (Format::Json | Format::Yaml | Format::Made(_))) => {
             let found = found.into_iter().map(with_kind).collect();
-            say(&output::objects(found, false, format))?;
+            say(&output::objects(found, false, format)?)?;
         }
         Some(Format::Name) => {
             let names = found.iter().map(|event| format!("event/{}\n", name(event)));
@@ -109,9 +109,9 @@ async fn follow(
             Ok(_) => continue,
             Err(error) => return Err(plain(error)),
         };
-        let text = match args.output.output {
-            Some(format @ (Format::Json | Format::Yaml)) => {
-                output::one(&output::readable(event), format)
+        let text = match args.output.form() {
+            Some(format @ (Format::Json | Format::Yaml | Format::Made(_))) => {
+                output::one(&output::readable(event), format)?
             }
             Some(Format::Name) => format!("event/{}\n", name(&event)),
             None | Some(Format::Wide) => line(&event, paint),

@@ -2,6 +2,7 @@
 //!
 //! On a cluster without Landform's server the views are missing; `why` then reads the objects itself.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -14,12 +15,12 @@ use landform_explain::{ClientReader, explain};
 use time::OffsetDateTime;
 
 use crate::client::object::{FileArgs, Place, places};
-use crate::client::{ClientArgs, block_on, get};
+use crate::client::{ClientArgs, block_on, get, is_everywhere};
 use crate::exit::misused;
 use crate::logs::{item_path, items_of, last_lines};
 use crate::output::color::Paint;
 use crate::output::harmless::{one_line, one_lined};
-use crate::output::{ColorArgs, Format, one};
+use crate::output::{ColorArgs, Format, ReportArgs, one};
 use crate::{AnyError, exit, say};
 
 /// The ends of so many logs are shown.
@@ -36,9 +37,8 @@ pub(crate) struct WhyArgs {
     /// The object: KIND/NAME or KIND NAME.
     #[arg(value_name = "KIND/NAME", required = true, num_args = 1..=2)]
     object: Vec<String>,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     color: ColorArgs,
     #[command(flatten)]
@@ -49,17 +49,19 @@ pub(crate) fn why(args: WhyArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect().await?;
         let place = one_place(&client, &args.object).await?;
-        let why = ask_why(&client, &place).await?;
-        let text = if args.json {
-            one(&serde_json::to_value(&why)?, Format::Json)
-        } else {
-            let text = render::why_styled(&one_lined(&why)?, style(args.color));
-            let more = if why.well {
-                stopped_below(&client, &place).await?
-            } else {
-                ends_of_logs(&client, &why).await
-            };
-            text + &more
+        let mut why = ask_why(&client, &place).await?;
+        with_namespaces(&mut why, client.default_namespace());
+        let text = match args.report.form() {
+            Some(form) => one(&serde_json::to_value(&why)?, form)?,
+            None => {
+                let text = render::why_styled(&one_lined(&why)?, style(args.color));
+                let more = if why.well {
+                    stopped_below(&client, &place).await?
+                } else {
+                    ends_of_logs(&client, &why).await
+                };
+                text + &more
+            }
         };
         say(&text)?;
         Ok(exit::OK)
@@ -123,6 +125,47 @@ async fn ask_why(client: &Client, place: &Place) -> Result<Why, AnyError> {
     Ok(explain(&ClientReader::new(client.clone()), &place.object_ref()).await?)
 }
 
+/// Commands leave the namespace `default` out. Where another one is that of commands without, it must be said.
+fn with_namespaces(why: &mut Why, usual: &str) {
+    if usual == "default" {
+        return;
+    }
+    let links = why
+        .chain
+        .iter()
+        .filter_map(|link| link.state.object.as_ref());
+    let names: BTreeSet<String> = links
+        .chain(why.roots.iter().map(|root| &root.object))
+        .filter(|object| object.namespace == "default")
+        .map(ToString::to_string)
+        .collect();
+    for root in &mut why.roots {
+        for name in &names {
+            root.act = said(&root.act, name);
+        }
+    }
+}
+
+/// The advice, with the namespace behind a name that is an argument of a command.
+fn said(act: &str, name: &str) -> String {
+    let mut out = String::new();
+    let mut rest = act;
+    while let Some(at) = rest.find(name) {
+        let (before, after) = rest.split_at(at);
+        let after = &after[name.len()..];
+        out.push_str(before);
+        out.push_str(name);
+        let mut words = before.trim_end().rsplit(' ');
+        let is_argument = words.nth(1) == Some("landform") && before.ends_with(' ');
+        let ends = !after.starts_with(|next: char| next.is_alphanumeric() || "-.".contains(next));
+        if is_argument && ends && !after.starts_with(" -n ") {
+            out.push_str(" -n default");
+        }
+        rest = after;
+    }
+    out + rest
+}
+
 async fn one_place(client: &Client, words: &[String]) -> Result<Place, AnyError> {
     let mut found = places(client, words, &FileArgs::default()).await?;
     match (found.pop(), found.is_empty()) {
@@ -148,9 +191,11 @@ pub(crate) struct TreeArgs {
     /// Only objects of this project, of all namespaces.
     #[arg(long, value_name = "NAME", conflicts_with = "object")]
     project: Option<String>,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    /// Of all namespaces.
+    #[arg(short = 'A', long, conflicts_with = "object")]
+    all_namespaces: bool,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     color: ColorArgs,
     #[command(flatten)]
@@ -170,6 +215,8 @@ enum Picture {
     Svg,
     /// For programs.
     Json,
+    /// For programs.
+    Yaml,
 }
 
 /// Arguments of `landform graph`.
@@ -182,6 +229,9 @@ pub(crate) struct GraphArgs {
     /// The form of the picture.
     #[arg(short, long, value_enum, default_value_t = Picture::Text, value_name = "FORM")]
     output: Picture,
+    /// The same as -o json.
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
     /// Of all namespaces.
     #[arg(short = 'A', long)]
     all_namespaces: bool,
@@ -195,14 +245,13 @@ pub(crate) fn tree(args: TreeArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect().await?;
         let forest = ask_tree(&client, &args).await?;
-        let text = if args.json {
-            one(&serde_json::to_value(&forest)?, Format::Json)
-        } else {
-            render::tree_styled(
+        let text = match args.report.form() {
+            Some(form) => one(&serde_json::to_value(&forest)?, form)?,
+            None => render::tree_styled(
                 &one_lined(&forest)?,
                 OffsetDateTime::now_utc(),
                 style(args.color),
-            )
+            ),
         };
         say(&text)?;
         Ok(exit::OK)
@@ -220,9 +269,7 @@ async fn ask_tree(client: &Client, args: &TreeArgs) -> Result<Forest, AnyError> 
         return Ok(tree::below(&reader, &place.object_ref()).await?);
     }
     let scope = Scope {
-        namespace: args
-            .project
-            .is_none()
+        namespace: (args.project.is_none() && !args.all_namespaces && !is_everywhere())
             .then(|| client.default_namespace().to_owned()),
         project: args.project.clone(),
     };
@@ -236,19 +283,26 @@ pub(crate) fn graph(args: GraphArgs) -> Result<ExitCode, AnyError> {
     block_on(async {
         let client = args.server.connect().await?;
         let scope = Scope {
-            namespace: (!args.all_namespaces).then(|| client.default_namespace().to_owned()),
+            namespace: (!args.all_namespaces && !is_everywhere())
+                .then(|| client.default_namespace().to_owned()),
             project: None,
         };
         let graph: Graph = match get(&client, &format!("{VIEWS}/graph{}", query(&scope))).await? {
             Some(answer) => serde_json::from_value(answer)?,
             None => landform_explain::graph::graph(&ClientReader::new(client), &scope).await?,
         };
-        let text = match args.output {
+        let output = if args.json {
+            Picture::Json
+        } else {
+            args.output
+        };
+        let text = match output {
             Picture::Text => render::graph_text_styled(&one_lined(&graph)?, style(args.color)),
             Picture::Dot => render::graph_dot(&graph),
             Picture::Mermaid => render::graph_mermaid(&graph),
             Picture::Svg => render::graph_svg(&graph),
-            Picture::Json => one(&serde_json::to_value(&graph)?, Format::Json),
+            Picture::Json => one(&serde_json::to_value(&graph)?, Format::Json)?,
+            Picture::Yaml => one(&serde_json::to_value(&graph)?, Format::Yaml)?,
         };
         say(&text)?;
         Ok(exit::OK)
@@ -266,5 +320,38 @@ fn query(scope: &Scope) -> String {
         String::new()
     } else {
         format!("?{}", parts.join("&"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+
+    #[test]
+    fn a_command_names_the_namespace_that_is_not_the_usual_one() {
+        for (act, expected) in [
+            (
+                "then run: landform retry DeployItem/a",
+                "then run: landform retry DeployItem/a -n default",
+            ),
+            (
+                "landform retry DeployItem/a, or wait",
+                "landform retry DeployItem/a -n default, or wait",
+            ),
+            (
+                "landform retry DeployItem/a -n team",
+                "landform retry DeployItem/a -n team",
+            ),
+            (
+                "landform retry DeployItem/ab",
+                "landform retry DeployItem/ab",
+            ),
+            (
+                "fix DeployItem/a in the file x",
+                "fix DeployItem/a in the file x",
+            ),
+        ] {
+            assert_eq!(said(act, "DeployItem/a"), expected);
+        }
     }
 }

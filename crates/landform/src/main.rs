@@ -6,11 +6,13 @@
     reason = "a command line prints"
 )]
 
+mod adopt;
 mod app_type;
 mod apply;
 mod blueprint;
 mod catalog;
 mod client;
+mod complete;
 mod confirm;
 mod data_dir;
 mod delete;
@@ -23,6 +25,7 @@ mod explain;
 mod get;
 mod held_deletions;
 mod import;
+mod kinds;
 mod logging;
 mod logs;
 mod new;
@@ -31,6 +34,7 @@ mod output;
 mod plan;
 mod processes;
 mod reference;
+mod revisions;
 mod scaffold;
 mod schema;
 mod serve;
@@ -40,6 +44,8 @@ mod store_key;
 mod top;
 mod trace;
 mod up;
+mod validate;
+mod verbs;
 mod wait;
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
@@ -81,10 +87,24 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Creates and changes objects as files want them.
     Apply(apply::ApplyArgs),
+    /// Makes an object that exists part of a project or of a deploy item.
+    Adopt(adopt::AdoptArgs),
+    /// Creates objects of files; fails when they are there already.
+    Create(verbs::create::CreateArgs),
+    /// Changes a part of an object.
+    Patch(verbs::patch::PatchArgs),
+    /// Sets labels of objects, or takes them off.
+    Label(verbs::marks::LabelArgs),
+    /// Sets annotations of objects, or takes them off.
+    Annotate(verbs::marks::AnnotateArgs),
     /// Shows what `apply` would change; exits with 2 when that is something.
     Diff(apply::diff::DiffArgs),
     /// Lists objects, or shows them as they are.
     Get(get::GetArgs),
+    /// Lists the kinds that the server has.
+    ApiResources(kinds::resources::ResourcesArgs),
+    /// Says what the fields of a kind mean.
+    Explain(kinds::explain::ExplainArgs),
     /// Shows an object for people: its errors, what it waits for, its events.
     Describe(describe::DescribeArgs),
     /// Waits until objects are as they should be.
@@ -93,6 +113,8 @@ enum Command {
     Why(explain::WhyArgs),
     /// Shows what would change, without touching anything; exits with 2 when that is something.
     Plan(plan::PlanArgs),
+    /// Says what is wrong with a project's files, without a server.
+    Validate(validate::ValidateArgs),
     /// Shows what owns what.
     Tree(explain::TreeArgs),
     /// Shows what refers to what: for the terminal, or as a picture.
@@ -127,7 +149,7 @@ enum Command {
     Delete(delete::DeleteArgs),
     /// Lets an app type with manual upgrades go to a version, or a project delete what it holds back.
     Approve(app_type::ApproveArgs),
-    /// Takes an app type back to the version before, or gives up an upgrade that failed.
+    /// Takes an installation back to a spec with which it succeeded, or an app type to the version before.
     Rollback(app_type::RollbackArgs),
     /// Runs reconcilers against another API: a cluster's, or another Landform's.
     Engine(engine::EngineArgs),
@@ -152,6 +174,9 @@ enum Command {
     Store(store::StoreCommand),
     /// Writes a script with which a shell completes commands.
     Completion(shell::CompletionArgs),
+    /// Kinds and names for the scripts of `completion`.
+    #[command(hide = true, name = "__complete")]
+    Complete(complete::CompleteArgs),
     /// Writes the manual page.
     Man(shell::ManArgs),
 }
@@ -185,12 +210,20 @@ fn main() -> ExitCode {
         Command::Down(args) => up::down(args),
         Command::Serve(args) => serve::run(args),
         Command::Apply(args) => apply::run(args),
+        Command::Adopt(args) => adopt::run(args),
+        Command::Create(args) => verbs::create::run(args),
+        Command::Patch(args) => verbs::patch::run(args),
+        Command::Label(args) => verbs::marks::label(args),
+        Command::Annotate(args) => verbs::marks::annotate(args),
+        Command::ApiResources(args) => kinds::resources::run(args),
+        Command::Explain(args) => kinds::explain::run(args),
         Command::Diff(args) => apply::diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Describe(args) => describe::run(args),
         Command::Wait(args) => wait::run(args),
         Command::Why(args) => explain::why(args),
         Command::Plan(args) => plan::run(args),
+        Command::Validate(args) => validate::run(args),
         Command::Tree(args) => explain::tree(args),
         Command::Graph(args) => explain::graph(args),
         Command::Events(args) => events::run(args),
@@ -218,6 +251,7 @@ fn main() -> ExitCode {
         Command::Reference => reference::run(),
         Command::Store(command) => store::run(command),
         Command::Completion(args) => shell::completion(args),
+        Command::Complete(args) => complete::run(args),
         Command::Man(args) => shell::man(args),
     };
     match result {

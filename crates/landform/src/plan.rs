@@ -24,7 +24,7 @@ use crate::client::{ClientArgs, block_on, plain, send};
 use crate::output::color::Paint;
 use crate::output::harmless::{harmless, one_line, one_lined};
 use crate::output::live::Live;
-use crate::output::{ColorArgs, Format, one};
+use crate::output::{ColorArgs, ReportArgs, one};
 use crate::up::{problem_lines, project_name};
 use crate::{AnyError, exit, say};
 
@@ -47,9 +47,8 @@ pub(crate) struct PlanArgs {
     directory: Option<PathBuf>,
     #[command(flatten)]
     files: FileArgs,
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     color: ColorArgs,
     #[command(flatten)]
@@ -72,8 +71,8 @@ pub(crate) fn run(args: PlanArgs) -> Result<ExitCode, AnyError> {
             }
             Err(error) => return Err(plain(error)),
         };
-        let text = if args.json {
-            one(&serde_json::to_value(&plan)?, Format::Json)
+        let text = if let Some(form) = args.report.form() {
+            one(&serde_json::to_value(&plan)?, form)?
         } else {
             let colours = if Paint::new(args.color.color).is_on() {
                 Colours::Ansi

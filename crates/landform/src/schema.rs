@@ -58,11 +58,17 @@ pub(crate) fn schema_of(what: &str) -> Result<Value, AnyError> {
         let mut names: Vec<_> = [PROJECT, BLUEPRINT].into_iter().chain(kinds).collect();
         names.sort_unstable();
         format!(
-            "there is no schema of {what:?}: there are {}. A kind of yours has one on the server: `kubectl explain`",
+            "there is no schema of {what:?}: there are {}. A kind of yours has one on the server: `landform explain`",
             names.join(", ")
         )
         .into()
     })
+}
+
+/// The definition of a kind that Landform brings, by any of its names.
+pub(crate) fn definition_of(what: &str) -> Option<Value> {
+    let definitions = definitions().ok()?;
+    definitions.into_iter().find(|found| is_called(found, what))
 }
 
 /// The definitions of all kinds that Landform brings.

@@ -33,6 +33,7 @@ pub(crate) struct ManArgs {
 pub(crate) fn completion(args: CompletionArgs) -> Result<ExitCode, AnyError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "landform", &mut text);
+    text.extend_from_slice(crate::complete::script(args.shell).as_bytes());
     say_raw(&String::from_utf8_lossy(&text))?;
     Ok(exit::OK)
 }

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::client::object::{FileArgs, places};
 use crate::client::{ClientArgs, block_on, get};
-use crate::output::ColorArgs;
 use crate::output::color::{Paint, Tone};
 use crate::output::harmless::one_lined;
+use crate::output::{ColorArgs, ReportArgs, one};
 use crate::{AnyError, exit, say_open};
 
 const VIEW: &str = "/apis/landform.dev/v1alpha1/engine/trace";
@@ -37,6 +37,8 @@ pub(crate) struct TraceArgs {
     /// Begins with the last so many entries.
     #[arg(long, value_name = "ENTRIES", default_value_t = 50)]
     tail: usize,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     color: ColorArgs,
     #[command(flatten)]
@@ -70,11 +72,17 @@ async fn trace(args: TraceArgs) -> Result<ExitCode, AnyError> {
             Some(seen) => fresh(seen, &entries),
         };
         let mut text = String::new();
-        if missed {
+        if missed && args.report.form().is_none() {
             text.push_str("… more happened than could be read\n");
         }
         let new = entries.iter().take(fresh).rev();
-        new.for_each(|entry| text.push_str(&line(entry, paint)));
+        for entry in new {
+            match args.report.form() {
+                // One after the other, as they come.
+                Some(form) => text.push_str(&one(entry, form)?),
+                None => text.push_str(&line(entry, paint)),
+            }
+        }
         if !text.is_empty() && !say_open(&text)? {
             return Ok(exit::OK);
         }

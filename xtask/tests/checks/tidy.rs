@@ -9,16 +9,10 @@ use crate::expect_none;
 /// The longest source file that may be committed. Past 500 lines a file asks to be split.
 const MAX_LINES: usize = 700;
 /// Files that may be longer, each with the reason.
-const LONG_FILES: &[(&str, &str)] = &[
-    (
-        "crates/landform-schema/src/schema/tests.rs",
-        "tables of cases, one after the other; there is nothing to understand between them",
-    ),
-    (
-        "crates/landform-explain/src/why/act.rs",
-        "one piece of advice after the other, and their table of tests",
-    ),
-];
+const LONG_FILES: &[(&str, &str)] = &[(
+    "crates/landform-schema/src/schema/tests.rs",
+    "tables of cases, one after the other; there is nothing to understand between them",
+)];
 
 /// `path:line` of the lines that a predicate finds.
 fn lines_with(files: &[(PathBuf, String)], found: impl Fn(&str) -> bool) -> Vec<String> {

@@ -55,6 +55,8 @@ mod tenant_secrets;
 mod tenant_takeover;
 mod up;
 mod verbs_apply;
+mod verbs_change;
+mod verbs_project;
 mod verbs_read;
 mod verbs_shell;
 mod verbs_work;

@@ -335,7 +335,7 @@ Installation/schema is Failed since TIME
 Root cause
   Installation/schema: import \"port\": has to be an integer, and is a string
   InvalidImports, since TIME
-  → fix Installation/schema in the file schema.yaml, or what it imports; Landform goes on by itself when that changes
+  → fix Installation/schema in the file schema.yaml, or what it imports (DataObject/port in the file port.yaml); Landform goes on by itself when that changes
 ");
     says(&project, "installation/template", "\
 Installation/template is Failed since TIME

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::style::{Plain, Style, Tone, tone};
 use crate::graph::{Edge, Graph, Node};
+use crate::object;
 
 /// As plain text: each object, and below it what it refers to.
 #[must_use]
@@ -53,16 +54,17 @@ pub fn graph_text_styled(graph: &Graph, style: &dyn Style) -> String {
 fn shown(node: &Node, style: &dyn Style) -> String {
     let state = state(node);
     let emphasis = if node.missing { Tone::Bad } else { tone(state) };
+    let name = name(node);
     if state.is_empty() {
-        format!("{}/{}", node.kind, node.name)
+        name
     } else {
-        format!(
-            "{}/{} {}",
-            node.kind,
-            node.name,
-            style.paint(emphasis, state)
-        )
+        format!("{name} {}", style.paint(emphasis, state))
     }
+}
+
+/// What a node is called.
+pub(super) fn name(node: &Node) -> String {
+    object::shown(&node.kind, &node.name, node.known_as.as_deref())
 }
 
 /// The phase as one word.
@@ -95,12 +97,7 @@ pub fn graph_dot(graph: &Graph) -> String {
     );
     for node in &graph.nodes {
         let (inside, border) = colours(node);
-        let label = format!(
-            "{}/{}\\n{}",
-            quoted(&node.kind),
-            quoted(&node.name),
-            state(node)
-        );
+        let label = format!("{}\\n{}", quoted(&name(node)), state(node));
         let _ = writeln!(
             text,
             "  \"{}\" [label=\"{label}\", fillcolor=\"{inside}\", color=\"{border}\"];",
@@ -137,12 +134,7 @@ pub fn graph_mermaid(graph: &Graph) -> String {
         .collect();
     for (at, node) in graph.nodes.iter().enumerate() {
         let (inside, border) = colours(node);
-        let label = format!(
-            "{}/{}<br/>{}",
-            escaped(&node.kind),
-            escaped(&node.name),
-            state(node)
-        );
+        let label = format!("{}<br/>{}", escaped(&name(node)), state(node));
         let _ = writeln!(text, "  n{at}[\"{label}\"]");
         let _ = writeln!(text, "  style n{at} fill:{inside},stroke:{border}");
     }

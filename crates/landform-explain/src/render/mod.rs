@@ -1,6 +1,7 @@
 //! The answers of this crate for terminals and as pictures. Pure: what is styled is decided by the caller.
 
 mod graph;
+mod layout;
 mod style;
 mod svg;
 mod tree;

@@ -1,11 +1,13 @@
 //! Trees of owners for a terminal.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::style::{Plain, Style, Tone, tone};
+use crate::age::age;
+use crate::object;
 use crate::tree::{Forest, Node};
 
 /// As plain text; ages are counted from `now`.
@@ -18,8 +20,25 @@ pub fn tree(forest: &Forest, now: OffsetDateTime) -> String {
 #[must_use]
 pub fn tree_styled(forest: &Forest, now: OffsetDateTime, style: &dyn Style) -> String {
     let mut text = String::new();
-    for item in &forest.items {
-        node(&mut text, item, "", "", now, style);
+    let namespaces: BTreeSet<&str> = forest
+        .items
+        .iter()
+        .map(|item| item.object.namespace.as_str())
+        .collect();
+    // Several namespaces are told apart by a line before each.
+    for namespace in &namespaces {
+        if namespaces.len() > 1 {
+            let title = if namespace.is_empty() {
+                "In no namespace:".to_owned()
+            } else {
+                format!("In namespace {namespace}:")
+            };
+            let _ = writeln!(text, "{}", style.paint(Tone::Faint, &title));
+        }
+        let items = forest.items.iter();
+        for item in items.filter(|item| item.object.namespace == **namespace) {
+            node(&mut text, item, "", "", now, style);
+        }
     }
     if forest.items.is_empty() {
         text.push_str("There is nothing.\n");
@@ -39,7 +58,12 @@ fn node(
     now: OffsetDateTime,
     style: &dyn Style,
 ) {
-    let _ = write!(text, "{}{}", style.paint(Tone::Faint, lead), node.object);
+    let name = object::shown(
+        &node.object.kind,
+        &node.object.name,
+        node.known_as.as_deref(),
+    );
+    let _ = write!(text, "{}{name}", style.paint(Tone::Faint, lead));
     if let Some(phase) = &node.phase {
         let _ = write!(text, " {}", style.paint(tone(phase), phase));
     }
@@ -65,16 +89,4 @@ fn node(
         let (lead, indent) = (format!("{indent}{branch}"), format!("{indent}{next}"));
         self::node(text, below, &lead, &indent, now, style);
     }
-}
-
-/// `5s`, `3m`, `2h`, `4d`: as kubectl writes ages.
-pub(crate) fn age(created: &str, now: OffsetDateTime) -> Option<String> {
-    let created = OffsetDateTime::parse(created, &Rfc3339).ok()?;
-    let seconds = (now - created).whole_seconds().max(0);
-    Some(match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    })
 }

@@ -70,6 +70,8 @@ pub(super) struct Handle {
     pub(super) file: Option<String>,
     /// The file of the blueprint that concerns it, if that is named by path.
     pub(super) blueprint: Option<String>,
+    /// Where the values stand that it imports and that its error names: each as `DataObject/x in the file x.yaml`.
+    pub(super) values: Vec<String>,
     /// Whether the files of its project are read no more: only the object itself counts.
     pub(super) leaves: bool,
     /// When what has failed below it runs again, by its `spec.automaticReconcile`.
@@ -96,17 +98,27 @@ impl Handle {
             object: object.clone(),
             file: None,
             blueprint: None,
+            values: Vec::new(),
             leaves: false,
             again: None,
         }
+    }
+
+    /// What it imports, with the places of the values that the error names.
+    fn imports(&self, word: &str) -> String {
+        if self.values.is_empty() {
+            return word.to_owned();
+        }
+        format!("{word} ({})", self.values.join(", "))
     }
 
     /// `Installation/web in the file web.yaml`.
     pub(super) fn place(&self) -> String {
         match &self.file {
             _ if self.leaves => format!(
-                "{0} itself by landform edit {0} (the files of its project are read no more)",
-                self.object
+                "{} itself by landform edit {} (the files of its project are read no more)",
+                self.object,
+                argument(&self.object)
             ),
             Some(file) => format!("{} in the file {file}", self.object),
             None => self.object.to_string(),
@@ -141,7 +153,7 @@ fn namespace_option(object: &Value) -> String {
 }
 
 /// An object as the commands of Landform take it, with its namespace unless that is the one of commands without.
-fn argument(object: &ObjectRef) -> String {
+pub(super) fn argument(object: &ObjectRef) -> String {
     match object.namespace.as_str() {
         "" | "default" => object.to_string(),
         namespace => format!("{object} -n {namespace}"),
@@ -233,8 +245,9 @@ fn without_automatic(
             let blueprint = handle.blueprint.as_ref();
             let blueprint = blueprint.map(|file| format!(", the blueprint in the file {file}"));
             let blueprint = blueprint.unwrap_or_default();
+            let imports = handle.imports("what it imports");
             person(format!(
-                "fix {place}{blueprint}, or what it imports; Landform goes on by itself when that changes"
+                "fix {place}{blueprint}, or {imports}; Landform goes on by itself when that changes"
             ))
         }
         Sort::Configuration => {
@@ -246,8 +259,9 @@ fn without_automatic(
             } else {
                 String::new()
             };
+            let imports = handle.imports("the imports");
             person(format!(
-                "fix the blueprint{blueprint} or the imports of {place}; Landform goes on by itself when they change{otherwise}"
+                "fix the blueprint{blueprint} or {imports} of {place}; Landform goes on by itself when they change{otherwise}"
             ))
         }
         Sort::Cycle => person(format!(
@@ -602,139 +616,4 @@ fn is_project(object: &Value) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn i16b_advice_names_the_blueprints_file_and_how_a_command_runs_again() {
-        let path = || Some("bp/leafa/blueprint.yaml".to_owned());
-        let changes = "Landform goes on by itself when they change";
-        let table = [
-            (
-                "Refused",
-                None,
-                format!(
-                    "fix the blueprint or the imports of Installation/root in the file root.yaml; {changes}"
-                ),
-            ),
-            (
-                "Refused",
-                path(),
-                format!(
-                    "fix the blueprint in the file bp/leafa/blueprint.yaml or the imports of Installation/root in the file root.yaml; {changes}"
-                ),
-            ),
-            (
-                "CommandFailed",
-                None,
-                format!(
-                    "fix the blueprint or the imports of Installation/root in the file root.yaml; {changes}; if the cause is elsewhere, remove it and run: landform retry Installation/root"
-                ),
-            ),
-        ];
-        let of = |kind: &str, name: &str| {
-            json!({
-                "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": kind,
-                "metadata": {"name": name, "namespace": "default"},
-            })
-        };
-        let (item, root) = (of("DeployItem", "a"), of("Installation", "root"));
-        for (reason, blueprint, expected) in table {
-            let cause = Cause {
-                sort: Sort::Configuration,
-                rule: None,
-                reason: reason.to_owned(),
-                message: "it has failed".to_owned(),
-            };
-            let handle = Handle {
-                file: Some("root.yaml".to_owned()),
-                blueprint,
-                ..Handle::alone(&ObjectRef::of(&root))
-            };
-            assert_eq!(about(&cause, &item, &handle, None).act, expected);
-        }
-        let of_path = |path: Value| json!({"kind": "Installation", "spec": {"blueprint": path}});
-        for (chain, expected) in [
-            (
-                vec![
-                    item.clone(),
-                    of_path(json!({"path": "bp/leafa"})),
-                    of_path(json!({"path": "bp/root"})),
-                ],
-                path(),
-            ),
-            (
-                vec![
-                    item.clone(),
-                    of_path(json!({"inline": {}})),
-                    of_path(json!({"path": "bp/leafa/"})),
-                ],
-                path(),
-            ),
-            (
-                vec![item.clone(), of_path(json!({"path": "./bp/leafa"}))],
-                path(),
-            ),
-            (vec![item, of_path(json!({"inline": {}}))], None),
-        ] {
-            assert_eq!(blueprint_file(chain.iter()), expected);
-        }
-    }
-
-    #[test]
-    fn c6_advice_about_rights_says_how_it_goes_on() {
-        let message = format!("jane wrote it, {RIGHTS_MISSING} run processes.landform.dev");
-        let again = || Some("12:00".to_owned());
-        let held = |now| Sort::Hook {
-            reconciler: "toys".to_owned(),
-            now,
-        };
-        let table = [
-            (
-                Sort::Configuration,
-                false,
-                "landform retry DeployItem/a -n team",
-            ),
-            (
-                Sort::Configuration,
-                true,
-                "tries to remove it again by itself",
-            ),
-            (Sort::Retried { again: again() }, false, "next at 12:00"),
-            (Sort::Retried { again: None }, false, "by itself"),
-            (
-                held(HookCall::Ended { again: again() }),
-                true,
-                "called then, at 12:00",
-            ),
-            (held(HookCall::Unknown), true, "the hook is called then"),
-        ];
-        for (sort, marked, expected) in table {
-            let mut object = json!({
-                "apiVersion": "landscaper.gardener.cloud/v1alpha1", "kind": "DeployItem",
-                "metadata": {"name": "a", "namespace": "team"},
-            });
-            if marked {
-                object["metadata"]["deletionTimestamp"] = json!("2026-11-18T00:00:00Z");
-            }
-            let cause = Cause {
-                sort,
-                rule: None,
-                reason: String::new(),
-                message: message.clone(),
-            };
-            let handle = Handle {
-                object: ObjectRef::of(&object),
-                file: None,
-                blueprint: None,
-                leaves: false,
-                again: None,
-            };
-            let advice = about(&cause, &object, &handle, None);
-            assert!(advice.act.starts_with("grant the rights"), "{}", advice.act);
-            assert!(advice.act.contains(expected), "{expected}: {}", advice.act);
-            assert_eq!(advice.rank, Rank::Person);
-        }
-    }
-}
+mod tests;

@@ -14,6 +14,7 @@ mod judge;
 mod missing;
 mod told;
 mod unserved;
+mod values;
 mod walk;
 
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ use super::judge::{self, Cause, Facts, Judged, Sort, Waiting, text};
 use super::told::{nested, rank, sentence, template_name};
 use super::unserved;
 use super::{API_VERSION, Link, Rank, Root, State, Wait, Who, Why};
-use super::{held, missing};
+use super::{held, missing, values};
 use crate::object::{self, ObjectRef};
 use crate::reader::{ReadError, Reader};
 
@@ -459,6 +459,17 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Where the imports stand that the error of an installation names.
+    async fn values(&mut self, object: &Value) -> Result<Vec<String>, ReadError> {
+        let mut found = Vec::new();
+        for name in values::named(object) {
+            if let Some(value) = self.shown(&name).await? {
+                found.extend(values::place(&value));
+            }
+        }
+        Ok(found)
+    }
+
     /// What a person would change to move an object: its topmost owner, and the nearest file.
     async fn handle(&mut self, object: &Value) -> Result<Handle, ReadError> {
         let owners = self.cache.owners(object).await?;
@@ -489,6 +500,11 @@ impl Walk<'_> {
             object: top,
             file: nearest.filter(|_| !leaves),
             blueprint: blueprint.filter(|_| !leaves),
+            values: if leaves {
+                Vec::new()
+            } else {
+                self.values(object).await?
+            },
             leaves,
             again,
         })

@@ -34,7 +34,7 @@ async fn a_tree_shows_who_owns_whom() {
         let expected = "\
 Installation/web Succeeded
 └─ Execution/web Succeeded
-   ├─ DataObject/pkmqkrvwf3zhgxhwxjsl4s2zdhvwadnk
+   ├─ DataObject/exports (pkmqkrv…)
    └─ DeployItem/web-main-##### Succeeded
       └─ Secret/web-main-#####-export
 ";
@@ -83,7 +83,7 @@ Installation/web Succeeded
         svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
         "{svg}"
     );
-    assert_eq!(svg.matches("<rect").count(), 4);
+    assert_eq!(svg.matches("<title>").count(), 4);
     assert!(svg.contains(">url</text>") && svg.contains("Installation/web"));
 }
 

@@ -86,7 +86,7 @@ async fn apply(args: ApplyArgs) -> Result<ExitCode, AnyError> {
         live.clear();
         match done {
             Ok(applied) => {
-                let line = line(&applied, dry, paint, args.output.output);
+                let line = line(&applied, dry, paint, args.output.form());
                 objects.push(applied.object);
                 if !say_open(&line)? {
                     return Ok(exit::OK);
@@ -98,9 +98,9 @@ async fn apply(args: ApplyArgs) -> Result<ExitCode, AnyError> {
             }
         }
     }
-    if let Some(format @ (Format::Json | Format::Yaml)) = args.output.output {
+    if let Some(format) = args.output.form().filter(|form| form.wants_objects()) {
         let single = objects.len() == 1;
-        crate::say(&output::objects(objects, single, format))?;
+        crate::say(&output::objects(objects, single, format)?)?;
     }
     if failed > 0 {
         let message = format!(
@@ -117,7 +117,7 @@ fn line(applied: &Applied, dry: bool, paint: Paint, format: Option<Format>) -> S
         .unwrap_or_default();
     let place = format!("{}/{name}", applied.kind.word());
     match format {
-        Some(Format::Json | Format::Yaml) => String::new(),
+        Some(Format::Json | Format::Yaml | Format::Made(_)) => String::new(),
         Some(Format::Name) => format!("{place}\n"),
         None | Some(Format::Wide) => {
             let tone = match applied.outcome {

@@ -58,6 +58,9 @@ pub(crate) struct RenderArgs {
     /// The form of the output.
     #[arg(short, long, value_enum, default_value_t = Output::Yaml)]
     output: Output,
+    /// The same as -o json.
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
 }
 
 /// How results are written.

@@ -54,7 +54,7 @@ pub(super) fn run(args: &RenderArgs) -> Result<ExitCode, AnyError> {
     let inputs = Inputs::new(imports, &given.shown, &state, rest);
     match render(&blueprint, inputs, values.as_ref()) {
         Ok((result, problems)) => {
-            match args.output {
+            match if args.json { Output::Json } else { args.output } {
                 Output::Yaml => crate::say(&landform_yaml::write(&result))?,
                 Output::Json => crate::say(&format!("{result:#}\n"))?,
             }

@@ -95,6 +95,9 @@ pub(crate) struct Common {
     /// The form of the output.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
+    /// The same as -o json.
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
     #[command(flatten)]
     server: ClientArgs,
 }
@@ -183,7 +186,12 @@ fn finish<T: Serialize>(
     people: impl FnOnce(&T) -> String,
     succeeds: impl FnOnce(&T) -> bool,
 ) -> Result<Written, AnyError> {
-    let (text, success) = match (&found, common.output) {
+    let output = if common.json {
+        Output::Json
+    } else {
+        common.output
+    };
+    let (text, success) = match (&found, output) {
         (Ok(found), Output::Text) => (people(found), succeeds(found)),
         (Ok(found), output) => (machine(found, output)?, succeeds(found)),
         (Err(refusal), Output::Text) => return Err(refusal.error.clone().into()),

@@ -99,9 +99,34 @@ impl Kind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kinds(Vec<Kind>);
 
+/// A kind with what can be done with its objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) kind: Kind,
+    pub(crate) verbs: Vec<String>,
+    pub(crate) categories: Vec<String>,
+}
+
+impl Listed {
+    fn is_stored(&self) -> bool {
+        // Rules can name more than there are objects of.
+        self.verbs.iter().any(|verb| verb == "list")
+    }
+}
+
 impl Kinds {
-    /// Asks the server, in two requests where it knows aggregated discovery.
+    /// The kinds that a server stores objects of.
     pub(crate) async fn load(client: &Client) -> Result<Self, AnyError> {
+        let all = Self::everything(client).await?.into_iter();
+        Ok(Self(
+            all.filter(Listed::is_stored)
+                .map(|listed| listed.kind)
+                .collect(),
+        ))
+    }
+
+    /// All that a server has. Asks it in two requests where it knows aggregated discovery.
+    pub(crate) async fn everything(client: &Client) -> Result<Vec<Listed>, AnyError> {
         let ask = |path: &'static str| async move {
             let request = Request::get(path).header("accept", AGGREGATED);
             let answer: Result<Value, _> = client.request(request.body(Vec::new())?).await;
@@ -111,7 +136,7 @@ impl Kinds {
         if core["kind"] == "APIGroupDiscoveryList" {
             let mut kinds = aggregated(&core);
             kinds.extend(aggregated(&groups));
-            return Ok(Self(kinds));
+            return Ok(kinds);
         }
         let mut versions = vec![(String::new(), "v1".to_owned())];
         for group in list(&groups["groups"]) {
@@ -135,7 +160,16 @@ impl Kinds {
         let lists = join_all(reads).await;
         let kinds = versions.iter().zip(&lists);
         let kinds = kinds.flat_map(|((group, version), list)| plain_list(list, group, version));
-        Ok(Self(kinds.collect()))
+        Ok(kinds.collect())
+    }
+
+    /// All names by which a kind can be called.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|kind| {
+            [kind.singular.as_str(), kind.plural.as_str()]
+                .into_iter()
+                .chain(kind.short_names.iter().map(String::as_str))
+        })
     }
 
     /// The kind that a word means.
@@ -186,16 +220,12 @@ fn text(value: &Value) -> String {
 }
 
 /// The kinds of an aggregated answer.
-fn aggregated(answer: &Value) -> Vec<Kind> {
+fn aggregated(answer: &Value) -> Vec<Listed> {
     let mut kinds = Vec::new();
     for group in list(&answer["items"]) {
         for version in list(&group["versions"]) {
             for resource in list(&version["resources"]) {
-                // Rules can name more than there are objects of.
-                if !list(&resource["verbs"]).any(|verb| verb == "list") {
-                    continue;
-                }
-                kinds.push(Kind {
+                let kind = Kind {
                     group: text(&group["metadata"]["name"]),
                     version: text(&version["version"]),
                     kind: text(&resource["responseKind"]["kind"]),
@@ -203,6 +233,11 @@ fn aggregated(answer: &Value) -> Vec<Kind> {
                     singular: text(&resource["singularResource"]),
                     short_names: list(&resource["shortNames"]).map(text).collect(),
                     namespaced: resource["scope"] == "Namespaced",
+                };
+                kinds.push(Listed {
+                    kind,
+                    verbs: list(&resource["verbs"]).map(text).collect(),
+                    categories: list(&resource["categories"]).map(text).collect(),
                 });
             }
         }
@@ -211,26 +246,27 @@ fn aggregated(answer: &Value) -> Vec<Kind> {
 }
 
 /// The kinds of one group and version.
-fn plain_list(answer: &Value, group: &str, version: &str) -> Vec<Kind> {
+fn plain_list(answer: &Value, group: &str, version: &str) -> Vec<Listed> {
     let resources = list(&answer["resources"]);
-    let whole = resources.filter(|resource| {
-        let stored = list(&resource["verbs"]).any(|verb| verb == "list");
-        stored && !text(&resource["name"]).contains('/')
-    });
-    let kinds = whole.map(|resource| Kind {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        kind: text(&resource["kind"]),
-        plural: text(&resource["name"]),
-        singular: text(&resource["singularName"]),
-        short_names: list(&resource["shortNames"]).map(text).collect(),
-        namespaced: resource["namespaced"].as_bool().unwrap_or(false),
+    let whole = resources.filter(|resource| !text(&resource["name"]).contains('/'));
+    let kinds = whole.map(|resource| Listed {
+        kind: Kind {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: text(&resource["kind"]),
+            plural: text(&resource["name"]),
+            singular: text(&resource["singularName"]),
+            short_names: list(&resource["shortNames"]).map(text).collect(),
+            namespaced: resource["namespaced"].as_bool().unwrap_or(false),
+        },
+        verbs: list(&resource["verbs"]).map(text).collect(),
+        categories: list(&resource["categories"]).map(text).collect(),
     });
     kinds.collect()
 }
 
 /// How many letters must be changed, added or left out to come from one word to the other.
-fn distance(left: &str, right: &str) -> usize {
+pub(crate) fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (at, letter) in left.chars().enumerate() {
@@ -252,6 +288,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn stored(all: Vec<Listed>) -> Kinds {
+        let all = all.into_iter().filter(Listed::is_stored);
+        Kinds(all.map(|listed| listed.kind).collect())
+    }
+
     fn kinds() -> Kinds {
         let list = json!({"resources": [
             {"name": "deployments/scale", "singularName": "", "kind": "Scale", "namespaced": true},
@@ -259,7 +300,7 @@ mod tests {
              "namespaced": true, "shortNames": ["deploy"], "verbs": ["get", "list"]},
             {"name": "depths", "singularName": "depth", "kind": "Depth", "namespaced": true, "verbs": ["get"]},
         ]});
-        Kinds(plain_list(&list, "apps", "v1"))
+        stored(plain_list(&list, "apps", "v1"))
     }
 
     #[test]
@@ -300,7 +341,7 @@ mod tests {
                  "responseKind": {"kind": "Review"}, "verbs": ["create"]},
             ]}],
         }]});
-        assert_eq!(aggregated(&answer), kinds().0);
+        assert_eq!(stored(aggregated(&answer)), kinds());
     }
 
     #[test]

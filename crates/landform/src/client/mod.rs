@@ -8,6 +8,7 @@ pub(crate) mod object;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use http::Request;
@@ -54,9 +55,22 @@ impl ClientArgs {
         if let Some(namespace) = &self.namespace {
             config.default_namespace.clone_from(namespace);
         }
+        if self.is_of_project(directory) {
+            EVERYWHERE.store(true, Ordering::Relaxed);
+        }
         // The first one counts: a command speaks with one server.
         let _ = ADDRESS.set(config.cluster_url.to_string());
         Ok(Client::try_from(config)?)
+    }
+
+    /// Whether the server is found by the directory alone, and no namespace was named.
+    fn is_of_project(&self, directory: Option<&Path>) -> bool {
+        let says = self.kubeconfig.is_some()
+            || self.data_dir.is_some()
+            || self.context.is_some()
+            || self.namespace.is_some()
+            || std::env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty());
+        !says && of_project(directory).is_ok_and(|found| found.is_some())
     }
 
     fn find(&self, directory: Option<&Path>) -> Result<Kubeconfig, AnyError> {
@@ -70,19 +84,40 @@ impl ClientArgs {
         if let Some(kubeconfig) = Kubeconfig::from_env()? {
             return Ok(kubeconfig);
         }
-        let here = match directory {
-            Some(directory) => directory.canonicalize()?,
-            None => std::env::current_dir()?,
-        };
-        let of_project = here
-            .ancestors()
-            .map(|dir| dir.join(STATE_DIRECTORY).join("kubeconfig"));
+        let of_project = of_project(directory)?;
         let usual = std::env::home_dir().map(|home| home.join(".kube/config"));
-        match of_project.chain(usual).find(|file| file.exists()) {
+        match of_project
+            .into_iter()
+            .chain(usual)
+            .find(|file| file.exists())
+        {
             Some(file) => read(&file),
             None => read(&data_dir::resolve(None)?.join("kubeconfig")),
         }
     }
+}
+
+/// The kubeconfig of the project in or around a directory.
+fn of_project(directory: Option<&Path>) -> Result<Option<PathBuf>, AnyError> {
+    let here = match directory {
+        Some(directory) => directory.canonicalize()?,
+        None => std::env::current_dir()?,
+    };
+    let mut files = here
+        .ancestors()
+        .map(|dir| dir.join(STATE_DIRECTORY).join("kubeconfig"));
+    Ok(files.find(|file| file.exists()))
+}
+
+/// Whether a command that names no namespace is about all of them: the server is that of one project, whose objects may
+/// be in several.
+pub(crate) fn is_everywhere() -> bool {
+    EVERYWHERE.load(Ordering::Relaxed)
+}
+
+/// Namespaces of which a project has nothing.
+pub(crate) fn is_of_system(namespace: &str) -> bool {
+    namespace.starts_with("kube-")
 }
 
 /// Whether the client library can use what a kubeconfig says, which it takes for granted.
@@ -170,6 +205,8 @@ pub(crate) fn in_query(text: &str) -> String {
     out
 }
 
+/// Whether the server is that of the project around this directory, and no namespace was named.
+static EVERYWHERE: AtomicBool = AtomicBool::new(false);
 /// The server of this process's commands, for messages.
 static ADDRESS: OnceLock<String> = OnceLock::new();
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::AnyError;
 use crate::client::kind::{Kind, Kinds};
+use crate::client::{get, in_query, is_everywhere, is_of_system};
 use crate::exit::misused;
 
 /// An object that a command works on.
@@ -161,16 +162,42 @@ pub(crate) async fn places(
     }
     match words(given)? {
         Words::Named(named) => {
-            let places = named.iter().map(|(kind, name)| {
-                let kind = kinds.find(kind)?;
-                Ok(Place::new(kind, namespace, name))
-            });
-            places.collect()
+            let mut places = Vec::new();
+            for (kind, name) in &named {
+                let place = Place::new(kinds.find(kind)?, namespace, name);
+                places.push(located(client, place).await?);
+            }
+            Ok(places)
         }
         Words::Kinds(kinds) => misused(format!(
             "which {0}? Write {0}/NAME; `landform get {0}` lists them",
             kinds.join(",")
         )),
+    }
+}
+
+/// An object of a project may be in any of the project's namespaces: where it is, when it is in one only.
+async fn located(client: &kube::Client, place: Place) -> Result<Place, AnyError> {
+    if !is_everywhere() || !place.kind.namespaced {
+        return Ok(place);
+    }
+    let selector = in_query(&format!("metadata.name={}", place.name));
+    let path = format!("{}?fieldSelector={selector}", place.kind.list_path(""));
+    let found = get(client, &path).await?.unwrap_or_default();
+    let items = found["items"].as_array().into_iter().flatten();
+    let namespaces: Vec<&str> = items
+        .filter_map(|item| item["metadata"]["namespace"].as_str())
+        .filter(|namespace| !is_of_system(namespace))
+        .collect();
+    match namespaces.as_slice() {
+        [] => Ok(place),
+        [only] => Ok(Place::new(place.kind, only, &place.name)),
+        several => Err(format!(
+            "there is a {} in the namespaces {}: say which one with -n",
+            place.short(),
+            several.join(", ")
+        )
+        .into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `landform get`: objects as the server's tables, or as they are.
 
+mod sort;
 mod watch;
 
 use std::process::ExitCode;
@@ -11,9 +12,10 @@ use serde_json::Value;
 
 use crate::client::kind::{Kind, Kinds};
 use crate::client::object::{self, FileArgs, Place, Words};
-use crate::client::{ClientArgs, block_on, get_as, in_query};
+use crate::client::{ClientArgs, block_on, get_as, in_query, is_everywhere, is_of_system};
 use crate::exit::{self, misused};
 use crate::output::color::Paint;
+use crate::output::jsonpath::Path;
 use crate::output::table::{self, Shown, Table};
 use crate::output::{self, Format, OutputArgs};
 use crate::{AnyError, say};
@@ -23,7 +25,12 @@ const EXAMPLES: &str = "Examples:
   landform get inst,di -A               several kinds, in all namespaces
   landform get inst/db -o yaml          one object as it is
   landform get inst -l team=shop -w     those with a label, and every change from now on
-  landform get -f shop/                 the objects that files are about";
+  landform get -f shop/                 the objects that files are about
+  landform get di --sort-by=.metadata.creationTimestamp
+  landform get inst -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'
+  landform get inst -o custom-columns=NAME:.metadata.name,PHASE:.status.phase
+
+In the directory of a project that is up, all namespaces of the project are shown; -n names one.";
 
 /// Arguments of `landform get`.
 #[derive(Args)]
@@ -46,6 +53,12 @@ pub(crate) struct GetArgs {
     /// Shows every change from now on, until Ctrl-C.
     #[arg(short, long)]
     watch: bool,
+    /// In the order of what a path leads to, for instance `.metadata.creationTimestamp`.
+    #[arg(long, value_name = "PATH", value_parser = sort::path)]
+    sort_by: Option<Path>,
+    /// Tables without titles.
+    #[arg(long)]
+    no_headers: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -54,6 +67,13 @@ pub(crate) struct GetArgs {
 
 pub(crate) fn run(args: GetArgs) -> Result<ExitCode, AnyError> {
     block_on(get(args))
+}
+
+impl GetArgs {
+    /// Whether all namespaces are looked into.
+    fn everywhere(&self) -> bool {
+        self.all_namespaces || is_everywhere()
+    }
 }
 
 /// What is asked for: all of a kind, or one object.
@@ -80,10 +100,15 @@ async fn get(args: GetArgs) -> Result<ExitCode, AnyError> {
         };
         return watch::watch(&client, question, &args).await;
     }
-    let accept = match args.output.output {
+    let accept = match args.output.form() {
         None | Some(Format::Wide) => table::ACCEPT,
         Some(_) => "application/json",
     };
+    if args.sort_by.is_some() && args.watch {
+        return misused(
+            "--sort-by needs all objects, and a watch has no end: leave one of them out",
+        );
+    }
     let reads = questions.iter().map(|question| {
         let path = path(&client, question, &args);
         let client = &client;
@@ -106,15 +131,30 @@ async fn get(args: GetArgs) -> Result<ExitCode, AnyError> {
         }
     }
     let single = matches!(questions.as_slice(), [Question::One(_)]);
-    say(&shown(&found, single, &args))?;
-    if !missing && found.iter().all(|(_, answer)| is_empty(answer)) && args.output.output.is_none()
+    if let Some(path) = &args.sort_by {
+        found
+            .iter_mut()
+            .for_each(|(_, answer)| sort::sort(answer, path));
+    }
+    if everywhere_unasked(&args) {
+        found
+            .iter_mut()
+            .for_each(|(_, answer)| without_system(answer));
+    }
+    say(&shown(&found, single, &args)?)?;
+    if !missing && found.iter().all(|(_, answer)| is_empty(answer)) && args.output.form().is_none()
     {
-        let place = if args.all_namespaces {
+        let place = if args.everywhere() {
             "in any namespace".to_owned()
         } else {
             format!("in namespace {}", client.default_namespace())
         };
-        eprintln!("Nothing found {place}; -A looks into all namespaces.");
+        let hint = if args.everywhere() {
+            ""
+        } else {
+            "; -A looks into all namespaces"
+        };
+        eprintln!("Nothing found {place}{hint}.");
     }
     Ok(if missing { exit::FAILED } else { exit::OK })
 }
@@ -142,7 +182,7 @@ fn path(client: &Client, question: &Question, args: &GetArgs) -> String {
     match question {
         Question::One(place) => place.path(),
         Question::All(kind) => {
-            let namespace = if args.all_namespaces {
+            let namespace = if args.everywhere() {
                 ""
             } else {
                 client.default_namespace()
@@ -155,7 +195,12 @@ fn path(client: &Client, question: &Question, args: &GetArgs) -> String {
                 let value = value.as_ref()?;
                 Some(format!("{name}={}", in_query(value)))
             });
-            let query = selectors.collect::<Vec<_>>().join("&");
+            // A table is sorted by what its rows are about.
+            let whole = args
+                .sort_by
+                .iter()
+                .map(|_| "includeObject=Object".to_owned());
+            let query = selectors.chain(whole).collect::<Vec<_>>().join("&");
             let path = kind.list_path(namespace);
             if query.is_empty() {
                 path
@@ -187,15 +232,15 @@ fn items(kind: &Kind, answer: &Value) -> Vec<Value> {
     with_kind.collect()
 }
 
-fn shown(found: &[(&Kind, Value)], single: bool, args: &GetArgs) -> String {
+fn shown(found: &[(&Kind, Value)], single: bool, args: &GetArgs) -> Result<String, AnyError> {
     let objects = || {
         let objects = found.iter().flat_map(|(kind, answer)| items(kind, answer));
         objects.collect::<Vec<_>>()
     };
-    match args.output.output {
-        Some(format @ (Format::Json | Format::Yaml)) => {
+    match args.output.form() {
+        Some(format @ (Format::Json | Format::Yaml | Format::Made(_))) => {
             if single && found.is_empty() {
-                return String::new();
+                return Ok(String::new());
             }
             output::objects(objects(), single, format)
         }
@@ -204,15 +249,47 @@ fn shown(found: &[(&Kind, Value)], single: bool, args: &GetArgs) -> String {
                 let items = items(kind, answer).into_iter();
                 items.map(|item| name_line(kind, &item))
             });
-            all.collect()
+            Ok(all.collect())
         }
-        None | Some(Format::Wide) => tables(found, args),
+        None | Some(Format::Wide) => Ok(tables(found, args)),
     }
 }
 
 fn name_line(kind: &Kind, item: &Value) -> String {
     let name = item["metadata"]["name"].as_str().unwrap_or_default();
     format!("{}/{name}\n", kind.word())
+}
+
+/// Whether a project's namespaces are looked into without a word.
+fn everywhere_unasked(args: &GetArgs) -> bool {
+    is_everywhere() && !args.all_namespaces
+}
+
+/// The namespace of a row or an item.
+fn namespace_of(found: &Value) -> &str {
+    let object = found.get("object").unwrap_or(found);
+    object["metadata"]["namespace"].as_str().unwrap_or_default()
+}
+
+/// Leaves out what is no project's.
+fn without_system(answer: &mut Value) {
+    for field in ["rows", "items"] {
+        if let Some(list) = answer.get_mut(field).and_then(Value::as_array_mut) {
+            list.retain(|found| !is_of_system(namespace_of(found)));
+        }
+    }
+}
+
+/// In a project's directory the column of namespaces is there when it says something.
+fn shows_namespaces(found: &[(&Kind, Value)], args: &GetArgs) -> bool {
+    if !everywhere_unasked(args) {
+        return args.all_namespaces;
+    }
+    let rows = found
+        .iter()
+        .flat_map(|(_, answer)| answer["rows"].as_array());
+    let mut rows = rows.flatten().map(namespace_of);
+    rows.any(|namespace| !namespace.is_empty() && namespace != "default")
 }
 
 /// One table for each kind.
@@ -224,8 +301,8 @@ fn tables(found: &[(&Kind, Value)], args: &GetArgs) -> String {
     for (kind, answer) in found {
         let word = if several { kind.word() } else { String::new() };
         let shown = Shown {
-            wide: args.output.output == Some(Format::Wide),
-            namespaces: args.all_namespaces && kind.namespaced,
+            wide: args.output.form() == Some(Format::Wide),
+            namespaces: kind.namespaced && shows_namespaces(found, args),
             kind: &word,
         };
         let Some(table) = table::of_server(answer, shown) else {
@@ -243,6 +320,11 @@ fn tables(found: &[(&Kind, Value)], args: &GetArgs) -> String {
     let texts = tables
         .iter()
         .filter(|(_, table)| !table.rows.is_empty())
-        .map(|(_, table)| table.text(paint));
+        .map(|(_, table)| {
+            if args.no_headers {
+                return table.lines(&table.widths(), paint);
+            }
+            table.text(paint)
+        });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -31,7 +31,7 @@ pub(super) async fn watch(
             place.name
         ),
     };
-    let accept = match args.output.output {
+    let accept = match args.output.form() {
         None | Some(Format::Wide) => table::ACCEPT,
         Some(_) => "application/json",
     };
@@ -96,19 +96,19 @@ impl Show<'_> {
     /// Shows rows or objects; false when nobody reads any more.
     fn answer(&mut self, answer: &Value) -> Result<bool, AnyError> {
         let kind = self.question.kind();
-        let text = match self.args.output.output {
+        let text = match self.args.output.form() {
             Some(Format::Name) => {
                 let items = items(kind, answer);
                 items.iter().map(|item| name_line(kind, item)).collect()
             }
-            Some(format @ (Format::Json | Format::Yaml)) => {
+            Some(format @ (Format::Json | Format::Yaml | Format::Made(_))) => {
                 let start = if format == Format::Yaml { "---\n" } else { "" };
-                let items = items(kind, answer).into_iter();
-                let texts = items.map(|item| {
-                    let text = output::one(&output::readable(item), format);
-                    format!("{start}{text}")
-                });
-                texts.collect()
+                let mut text = String::new();
+                for item in items(kind, answer) {
+                    text.push_str(start);
+                    text.push_str(&output::one(&output::readable(item), format)?);
+                }
+                text
             }
             None | Some(Format::Wide) => self.rows(answer),
         };
@@ -118,14 +118,17 @@ impl Show<'_> {
     fn rows(&mut self, answer: &Value) -> String {
         let paint = Paint::new(self.args.output.color.color);
         let shown = Shown {
-            wide: self.args.output.output == Some(Format::Wide),
-            namespaces: self.args.all_namespaces && self.question.kind().namespaced,
+            wide: self.args.output.form() == Some(Format::Wide),
+            namespaces: self.args.everywhere() && self.question.kind().namespaced,
             kind: "",
         };
         let Some(mut table) = table::of_server(answer, shown) else {
             return String::new();
         };
         let mut text = String::new();
+        if self.args.no_headers {
+            table.titles.clear();
+        }
         if self.widths.is_empty() && !table.titles.is_empty() {
             // Names to come may be longer than those that are there.
             self.widths = table.widths();

@@ -1,41 +1,22 @@
 //! How answers look: tables, YAML, JSON or names; colours and a line that lives, on a terminal only.
 //!
-//! `table.rs` lays out columns, `color.rs` decides about colours, `live.rs` is the line that shows how it goes;
+//! `format.rs` reads what `-o` says, `jsonpath.rs` the paths in it; `table.rs` lays out columns, `color.rs` decides about colours, `live.rs` is the line that shows how it goes;
 //! `harmless.rs` keeps texts of others from doing anything to the terminal.
 
 pub(crate) mod color;
+pub(crate) mod format;
 pub(crate) mod harmless;
+pub(crate) mod jsonpath;
 pub(crate) mod live;
 pub(crate) mod table;
 pub(crate) mod time;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::Value;
 
+use crate::AnyError;
 use crate::output::color::When;
-
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// The objects as JSON.
-    Json,
-    /// The objects as YAML.
-    Yaml,
-    /// A table with all columns.
-    Wide,
-    /// One KIND/NAME per line.
-    Name,
-}
-
-/// How an answer is shown.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct OutputArgs {
-    /// The form of the answer [default: a table].
-    #[arg(short, long, value_enum, value_name = "FORM", help_heading = "Output")]
-    pub(crate) output: Option<Format>,
-    #[command(flatten)]
-    pub(crate) color: ColorArgs,
-}
+pub(crate) use format::{Format, OutputArgs, ReportArgs};
 
 /// Whether there are colours.
 #[derive(Args, Clone, Copy, Debug)]
@@ -54,7 +35,11 @@ pub(crate) fn readable(mut object: Value) -> Value {
 }
 
 /// Objects as one text: one by itself, several as a List.
-pub(crate) fn objects(objects: Vec<Value>, single: bool, format: Format) -> String {
+pub(crate) fn objects(
+    objects: Vec<Value>,
+    single: bool,
+    format: Format,
+) -> Result<String, AnyError> {
     let mut objects: Vec<Value> = objects.into_iter().map(readable).collect();
     let value = match (single, objects.len()) {
         (true, 1) => objects.remove(0),
@@ -64,13 +49,14 @@ pub(crate) fn objects(objects: Vec<Value>, single: bool, format: Format) -> Stri
 }
 
 /// One value as text.
-pub(crate) fn one(value: &Value, format: Format) -> String {
+pub(crate) fn one(value: &Value, format: Format) -> Result<String, AnyError> {
     match format {
-        Format::Yaml => landform_yaml::write(value),
+        Format::Made(maker) => maker.make(value),
+        Format::Yaml => Ok(landform_yaml::write(value)),
         Format::Json | Format::Wide | Format::Name => {
-            let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+            let mut text = serde_json::to_string_pretty(value)?;
             text.push('\n');
-            escaped(&text)
+            Ok(escaped(&text))
         }
     }
 }
@@ -142,9 +128,9 @@ mod tests {
     #[test]
     fn one_object_stands_alone_and_several_are_a_list() {
         let object = json!({"kind": "A", "metadata": {"name": "a", "managedFields": [1]}});
-        let text = objects(vec![object.clone()], true, Format::Yaml);
+        let text = objects(vec![object.clone()], true, Format::Yaml).unwrap();
         assert_eq!(text, "kind: A\nmetadata:\n  name: a\n");
-        let text = objects(vec![object.clone(), object], false, Format::Json);
+        let text = objects(vec![object.clone(), object], false, Format::Json).unwrap();
         let list: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(list["items"].as_array().unwrap().len(), 2);
     }

@@ -24,7 +24,7 @@ use super::quota::default_quota;
 use super::{StoreKind, kubeconfig, listener, pki};
 use crate::engine::Started;
 use crate::store_key::KeyArgs;
-use crate::{AnyError, data_dir, engine};
+use crate::{AnyError, data_dir, engine, revisions};
 
 /// When the server is told to stop, requests that are under way get this long to finish.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -56,6 +56,8 @@ pub(crate) struct Running {
     store: OpenStore,
     house: JoinHandle<()>,
     collector: JoinHandle<()>,
+    /// Notes revisions of installations, where the engine runs.
+    revisions: Option<JoinHandle<()>>,
     listening: listener::Listening,
     audit: Option<AuditLog>,
 }
@@ -104,6 +106,9 @@ impl Running {
                 Some(engine)
             }
         };
+        let revisions = engine
+            .is_some()
+            .then(|| tokio::spawn(revisions::follow(engine::client_in_process(&server))));
         let house = tokio::spawn(server.clone().keep_house());
         let collector = tokio::spawn(collector(&server).run());
         let listening =
@@ -116,6 +121,7 @@ impl Running {
             store,
             house,
             collector,
+            revisions,
             listening,
             audit,
         })
@@ -143,6 +149,9 @@ impl Running {
         }
         // What this is at is cut short, and done again after the next start.
         self.collector.abort();
+        if let Some(revisions) = self.revisions {
+            revisions.abort();
+        }
         let _ = self.collector.await;
         self.server.stop();
         self.listening.finish(PATIENCE).await;

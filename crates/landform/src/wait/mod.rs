@@ -230,6 +230,20 @@ fn judge(
     }
 }
 
+/// Waits until an object has Succeeded; says how it ended.
+pub(crate) async fn succeeded(
+    client: &Client,
+    place: &Place,
+    patience: Duration,
+) -> Result<String, AnyError> {
+    let goal = Goal::Phase("Succeeded".to_owned());
+    let waiting = one(client, place, &goal, &|_| ());
+    match tokio::time::timeout(patience, waiting).await {
+        Ok(ended) => ended,
+        Err(_) => Err(late(client, place, &goal, patience).await),
+    }
+}
+
 async fn once(client: &Client, place: &Place, goal: &Goal) -> Result<String, AnyError> {
     let found = get(client, &place.path()).await?;
     match judge(place, goal, found.as_ref(), &|_| ())? {

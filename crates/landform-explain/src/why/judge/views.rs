@@ -117,8 +117,9 @@ pub(super) fn by_unknown_owners(facts: &Facts<'_>, judged: &mut Judged) {
         );
         let unblock = format!(
             "install the definition of its owner's kind again; if the owner will not come back, delete {name}, or keep it without \
-             the owner: run landform edit {name} and remove the entry with uid {uid} from metadata.ownerReferences",
-            name = facts.name
+             the owner: run landform edit {argument} and remove the entry with uid {uid} from metadata.ownerReferences",
+            name = facts.name,
+            argument = crate::why::act::argument(facts.name)
         );
         let message =
             format!("an owner of it is unknown ({why}), so that it stays until that is known");
