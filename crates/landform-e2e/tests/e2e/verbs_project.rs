@@ -322,6 +322,9 @@ fn validate_says_what_is_wrong_with_file_and_line() {
         &found.stdout,
         &["has to be an integer", "\"file\": \"web.yaml\""],
     );
+    std::fs::create_dir(project.directory().join("empty")).unwrap();
+    let empty = validate(&["empty"]);
+    assert_contains(&empty.stderr, &["has no file of a project"]);
     let nowhere = run(&mut project.command(&["validate", "no/such"]));
     assert_eq!(nowhere.status.code(), Some(1), "{}", nowhere.report());
 }

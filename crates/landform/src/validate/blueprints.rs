@@ -83,7 +83,7 @@ pub(super) fn of_installation<'a>(
             } else {
                 known.join(", ")
             };
-            findings.error(place, format!(
+            findings.error_in(place, path, format!(
                 "there is no blueprint {path:?}: spec.blueprint.path is a directory of the project with a blueprint.yaml; there are {known}"
             ));
             return None;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use landform_api::project::ProjectSpec;
+use landform_api::project::{ProjectSpec, SETTINGS_FILE};
 use landform_api::words::counted;
 use landform_project::{ReadProblem, Reader, Reading, Settings};
 use serde_json::json;
@@ -115,6 +115,19 @@ async fn check(directory: &std::path::Path) -> Result<(Findings, String), AnyErr
         }
         Err(error) => return Err(error.into()),
     };
+    let has_objects = reading
+        .files
+        .values()
+        .any(|parsed| !parsed.objects.is_empty() || !parsed.problems.is_empty());
+    let has_settings = directory.join(SETTINGS_FILE).exists();
+    if !has_objects && !has_settings && reading.blueprints.is_empty() {
+        // Another directory may have been meant, and nothing would be checked.
+        return Err(format!(
+            "{} has no file of a project: name the project's directory",
+            directory.display()
+        )
+        .into());
+    }
     objects::check(&directory, &name, &reading, &mut findings).await?;
     let blueprints = blueprints::read(&directory, &reading, &mut findings);
     let wired = wiring::check(&reading, &blueprints, &mut findings);
