@@ -23,6 +23,8 @@ use crate::view::View;
 pub(crate) const LARGE_BYTES: usize = 64 * 1024;
 /// A patch is: a short one may copy and move much.
 const LARGE_PATCH_BYTES: usize = 8 * 1024;
+/// What is written is, where checking it may take far more than its size says.
+const LARGE_COSTLY_BYTES: usize = 4 * 1024;
 /// Objects of which a list shows or selects something are, together.
 const LARGE_LIST_BYTES: usize = 1024 * 1024;
 /// At least this many heavy requests are carried out at once.
@@ -94,20 +96,29 @@ impl ApiServer {
             return Ok(matches!(target, Target::OpenApiV2 | Target::OpenApiV3(_)));
         };
         let is_read = matches!(call.method, Method::GET | Method::HEAD);
-        if call.method == Method::POST || (is_read && is_copied(call)) {
+        if is_read && is_copied(call) {
             return Ok(false);
         }
         let registry = &self.shared.registry;
         let Some(resource) = registry.find(&path.group, &path.version, &path.resource) else {
             return Ok(false);
         };
+        let is_checked = matches!(call.method, Method::POST | Method::PUT | Method::PATCH);
+        let large = if is_checked && is_costly(&resource) {
+            LARGE_COSTLY_BYTES
+        } else {
+            LARGE_BYTES
+        };
+        if size > large || call.method == Method::POST {
+            return Ok(size > large);
+        }
         let Some(name) = &path.name else {
             // Of a whole collection that is deleted some may be large.
             return Ok(!is_read || self.is_large_list(path, &resource).await?);
         };
         let key = resource.key(path.namespace.as_deref().unwrap_or_default(), name);
         let record = self.shared.store.get(&key).await?;
-        Ok(record.is_some_and(|record| record.value.len() > LARGE_BYTES))
+        Ok(record.is_some_and(|record| record.value.len() > large))
     }
 
     /// Whether the objects of a collection are large together.
@@ -124,6 +135,11 @@ impl ApiServer {
         let sizes = page.records.iter().map(|record| record.value.len());
         Ok(sizes.sum::<usize>() > LARGE_LIST_BYTES)
     }
+}
+
+/// Whether checking an object may take far more than its size says; the patterns and rules of a definition are compiled.
+fn is_costly(resource: &Resource) -> bool {
+    resource.schema.is_costly() || resource.kind == "CustomResourceDefinition"
 }
 
 /// Whether what is read goes out as it is stored: no object is decoded.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::table::{Attributes, FieldDef, Form, Tables, TypeDef, TypeRef};
+use crate::schema::enumeration::Enumeration;
 use crate::schema::formats::Format;
 use crate::schema::node::{
     Additional, Arena, Bound, Checks, ListType, MergeStrategy, Node, NodeId, Property, Type,
@@ -152,11 +153,8 @@ impl Compiler {
             exclusive: false,
         };
         let mut checks = node.checks.take().unwrap_or_default();
-        checks.enumeration = attributes
-            .enumeration
-            .iter()
-            .map(|one| Value::from(*one))
-            .collect();
+        let values = attributes.enumeration.iter();
+        checks.enumeration = Enumeration::new(values.map(|one| Value::from(*one)).collect());
         checks.minimum = attributes.minimum.map(bound);
         checks.maximum = attributes.maximum.map(bound);
         node.checks = checks.limits_anything().then_some(checks);

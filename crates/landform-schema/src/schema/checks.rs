@@ -3,9 +3,13 @@
 use landform_api::FieldReason;
 use serde_json::{Map, Value};
 
+use super::enumeration::Enumeration;
 use super::formats::Format;
 use super::node::{Bound, Checks, NodeId, Type};
 use super::parse::{Parser, flag};
+
+/// An enum that takes more steps is costly.
+const ENUMERATION_STEPS_MAX: usize = 20;
 
 /// Reads the value validations of a schema; `None` when it has none.
 pub(crate) fn parse(
@@ -27,11 +31,12 @@ pub(crate) fn parse(
         .and_then(Value::as_str)
         .filter(|text| !text.is_empty());
     let checks = Checks {
-        enumeration: map
-            .get("enum")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default(),
+        enumeration: Enumeration::new(
+            map.get("enum")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default(),
+        ),
         format: map
             .get("format")
             .and_then(Value::as_str)
@@ -70,6 +75,13 @@ impl Checks {
             || self.min_properties.is_some()
             || self.max_properties.is_some()
             || self.has_junctors()
+    }
+
+    /// Whether checking a value may take much more than its size says.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.pattern.is_some()
+            || self.has_junctors()
+            || self.enumeration.steps() > ENUMERATION_STEPS_MAX
     }
 
     /// Whether `allOf`, `anyOf`, `oneOf` or `not` is set.

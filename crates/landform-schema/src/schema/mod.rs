@@ -1,13 +1,15 @@
 //! The compiled schema of one version of a kind, and what can be done with it.
 //!
 //! Reading order: [`node`] (what a schema is made of), [`parse`] with [`checks`] and
-//! [`rules_of_lists`], [`object_fields`] and [`value_only`] (from `openAPIV3Schema`), then the walks over objects: [`prune`],
+//! [`rules_of_lists`], [`object_fields`] and [`value_only`] (from `openAPIV3Schema`), [`enumeration`] (what enums allow), then the walks over objects: [`prune`],
 //! [`default`], [`validate`] with [`unique`] and [`correlate`], and [`cel`].
 
 pub(crate) mod cel;
 mod checks;
 mod correlate;
+mod cut;
 pub(crate) mod default;
+pub(crate) mod enumeration;
 pub(crate) mod formats;
 pub(crate) mod node;
 mod object_fields;
@@ -106,6 +108,13 @@ impl Schema {
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let errors = validate::validate(&self.arena, self.root, object, old, "");
         cel::check_rules(&self.arena, self.root, object, old, errors)
+    }
+
+    /// Whether checking an object may take much more than its size says: the schema has rules, patterns, junctors or large
+    /// enums.
+    #[must_use]
+    pub fn is_costly(&self) -> bool {
+        self.arena.is_costly()
     }
 
     /// Whether fields that the schema doesn't name are kept at the top of an object.

@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use regex::Regex;
 use serde_json::Value;
 
 use super::cel::RuleSet;
+use super::enumeration::Enumeration;
 use super::formats::Format;
+use super::pattern::Pattern;
 use crate::builtin::table::When;
 
 /// The place of a node in its arena.
@@ -103,9 +104,9 @@ pub(crate) enum Additional {
 /// Limits on a value beyond its type. Boxed away, since most nodes have none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checks {
-    pub(crate) enumeration: Vec<Value>,
+    pub(crate) enumeration: Enumeration,
     pub(crate) format: Option<Format>,
-    pub(crate) pattern: Option<Regex>,
+    pub(crate) pattern: Option<Pattern>,
     pub(crate) minimum: Option<Bound>,
     pub(crate) maximum: Option<Bound>,
     pub(crate) multiple_of: Option<f64>,
@@ -257,6 +258,8 @@ pub(crate) struct Arena {
     nodes: Vec<Node>,
     /// Nodes that say nothing but a type are there once for each type: most nodes are such.
     plain: BTreeMap<(Type, bool), NodeId>,
+    /// Whether a node takes more to check than its value is large.
+    is_costly: bool,
 }
 
 /// What an unknown index reads as: a value about which nothing is known.
@@ -304,8 +307,17 @@ impl Arena {
         id
     }
 
-    /// Gives back the memory that was kept for more nodes.
+    /// Whether checking a value may take much more than its size says: there are rules, patterns, junctors or large enums.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.is_costly
+    }
+
+    /// Says that no more nodes are added, and gives back the memory that was kept for more.
     pub(crate) fn complete(&mut self) {
+        self.is_costly = self.nodes.iter().any(|node| {
+            let checks = node.checks.as_deref();
+            node.rules.is_some() || checks.is_some_and(Checks::is_costly)
+        });
         self.nodes.shrink_to_fit();
     }
 

@@ -7,13 +7,12 @@
 use std::sync::Arc;
 
 use landform_api::{FieldError, FieldPath, FieldReason};
-use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::cel::RuleSet;
+use super::cel::{self, RuleSet};
 use super::checks;
 use super::node::{Additional, Arena, Node, NodeId, Property, Type};
-use super::pattern;
+use super::pattern::{self, Pattern};
 use super::rules_of_lists;
 
 /// Deeper schemas are refused, so that no walk over one can exhaust the stack.
@@ -71,6 +70,8 @@ pub(crate) struct Parser {
     pub(crate) depth: usize,
     /// What its patterns take when they are compiled.
     pub(crate) patterns: pattern::Room,
+    /// What its rules take when they are compiled.
+    pub(crate) rules: cel::Room,
     /// How often the node at hand may occur in one object, as far as the schema limits it.
     pub(crate) cardinality: u64,
     /// Whether the old value of the node at hand can be found in an update.
@@ -86,6 +87,7 @@ impl Parser {
             defaults: Vec::new(),
             depth: 0,
             patterns: pattern::Room::default(),
+            rules: cel::Room::default(),
             cardinality: 1,
             correlatable: true,
         }
@@ -400,7 +402,7 @@ impl Parser {
     }
 
     /// A regular expression of the schema, compiled once.
-    pub(crate) fn pattern(&mut self, text: &str) -> Option<Regex> {
+    pub(crate) fn pattern(&mut self, text: &str) -> Option<Pattern> {
         match self.patterns.compile(text) {
             Ok(pattern) => Some(pattern),
             Err(reason) => {

@@ -24,18 +24,44 @@ pub(crate) struct Room {
 impl Room {
     /// Compiles a pattern if there is room for it. It is asked before anything is compiled, because compiling takes the time
     /// and the memory.
-    pub(crate) fn compile(&mut self, pattern: &str) -> Result<Regex, String> {
-        let translated = translate(pattern);
-        match Price::of(&translated) {
-            Ok(price) => self.taken = self.taken.saturating_add(price.bytes()),
+    pub(crate) fn compile(&mut self, text: &str) -> Result<Pattern, String> {
+        let price = match Price::of(&translate(text)) {
+            Ok(price) => price,
             Err(Refused::TooLarge) => return Err("it is too large".to_owned()),
             // The compiler says better what is wrong.
-            Err(Refused::Malformed) => {}
-        }
+            Err(Refused::Malformed) => {
+                let problem = compile(text).err();
+                return Err(problem.unwrap_or_else(|| "it is nested too deeply".to_owned()));
+            }
+        };
+        self.taken = self.taken.saturating_add(price.bytes());
         if self.taken > LARGEST_TOGETHER {
             return Err("it and the patterns before it are too large together".to_owned());
         }
-        compile(pattern)
+        let regex = compile(text)?;
+        Ok(Pattern { regex, price })
+    }
+}
+
+/// A pattern of a schema. It is searched for by many threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    price: Price,
+}
+
+impl Pattern {
+    /// The steps that it takes to look for it in a text.
+    pub(crate) fn steps(&self, text: &str) -> usize {
+        self.price.steps_of(text.len())
+    }
+
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        self.regex.as_str()
     }
 }
 

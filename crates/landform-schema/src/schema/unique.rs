@@ -19,7 +19,7 @@ pub(crate) fn set(walk: &mut Walk<'_>, entries: &[Value], place: &Place<'_>) {
             &place.index(index),
             FieldReason::Duplicate,
             entries.get(index),
-            "",
+            format_args!(""),
         );
     }
 }
@@ -34,7 +34,12 @@ pub(crate) fn map(walk: &mut Walk<'_>, keys: &[Box<str>], entries: &[Value], pla
     for index in duplicates(entries, same, spelled) {
         if let Some(fields) = entries.get(index).and_then(Value::as_object) {
             let shown = identity(keys, fields);
-            walk.refuse(&place.index(index), FieldReason::Duplicate, None, &shown);
+            walk.refuse(
+                &place.index(index),
+                FieldReason::Duplicate,
+                None,
+                format_args!("{shown}"),
+            );
         }
     }
 }

@@ -4,6 +4,7 @@
 //! so that a schema may become stricter without locking existing objects.
 
 use std::cell::Cell;
+use std::fmt;
 
 use landform_api::budget::PROBLEMS_LISTED_MAX;
 use landform_api::{FieldError, FieldReason};
@@ -18,11 +19,9 @@ use super::unique;
 /// Checking one value takes at most as many steps: junctors and enums make work of the schema's size for each entry.
 const STEPS_MAX: usize = 20_000_000;
 /// A step looks at as many values of an enum, and at as many required names.
-const NAMES_OF_A_STEP: usize = 8;
+pub(crate) const NAMES_OF_A_STEP: usize = 8;
 /// A step looks at as many bytes of a text.
-const BYTES_OF_A_STEP: usize = 64;
-/// At most this many values of an enum are listed.
-const SUPPORTED_LISTED_MAX: usize = 100;
+pub(crate) const BYTES_OF_A_STEP: usize = 64;
 
 /// Validates a value, as far as the schema says so without CEL.
 pub(crate) fn validate(
@@ -36,31 +35,46 @@ pub(crate) fn validate(
     let mut walk = Walk {
         arena,
         steps: &steps,
-        errors: Vec::new(),
+        found: Found::Listed(Vec::new()),
     };
     let place = Place::root(path);
     walk.value(root, value, old, &place);
-    if steps.get() == 0 && !walk.is_full() {
+    let is_full = walk.is_full();
+    let mut errors = match walk.found {
+        Found::Listed(errors) => errors,
+        Found::Whether(_) => Vec::new(),
+    };
+    if steps.get() == 0 && !is_full {
         let detail = format!(
             "checking it takes more than {STEPS_MAX} steps: give it fewer entries, or the schema fewer alternatives"
         );
         let error = FieldError::new(&place.path(), FieldReason::Forbidden, &detail);
-        walk.errors.push(error);
+        errors.push(error);
     }
-    walk.errors
+    errors
+}
+
+/// What was found wrong.
+enum Found {
+    Listed(Vec<FieldError>),
+    /// Whether anything is wrong: nothing more is asked of a branch of a junctor.
+    Whether(bool),
 }
 
 pub(crate) struct Walk<'a> {
     arena: &'a Arena,
     /// What is left for it and all that it begins.
     steps: &'a Cell<usize>,
-    pub(crate) errors: Vec<FieldError>,
+    found: Found,
 }
 
 impl Walk<'_> {
     /// Whether as much was found as is ever reported.
     fn is_full(&self) -> bool {
-        self.errors.len() >= PROBLEMS_LISTED_MAX
+        match &self.found {
+            Found::Listed(errors) => errors.len() >= PROBLEMS_LISTED_MAX,
+            Found::Whether(is_wrong) => *is_wrong,
+        }
     }
 
     /// Takes steps, if they are left.
@@ -100,7 +114,12 @@ impl Walk<'_> {
     ) {
         for name in &node.required {
             if !map.contains_key(name.as_ref()) {
-                self.refuse(&place.field(name), FieldReason::Required, None, "");
+                self.refuse(
+                    &place.field(name),
+                    FieldReason::Required,
+                    None,
+                    format_args!(""),
+                );
             }
         }
         if node.embedded {
@@ -130,7 +149,7 @@ impl Walk<'_> {
                     &place.field(name),
                     FieldReason::Required,
                     None,
-                    "must not be empty",
+                    format_args!("must not be empty"),
                 );
             }
         }
@@ -163,24 +182,18 @@ impl Walk<'_> {
         };
         if !fits {
             let given = type_name(value);
-            let detail = format!("must be of type {}: \"{given}\"", node.ty.name());
+            let detail = format_args!("must be of type {}: \"{given}\"", node.ty.name());
             let reason = FieldReason::TypeInvalid;
-            self.refuse_in_body(place, reason, &Value::from(given), &detail);
+            self.refuse_in_body(place, reason, &Value::from(given), detail);
         }
         fits
     }
 
     fn checks(&mut self, checks: &Checks, value: &Value, place: &Place<'_>) {
-        if !checks.enumeration.is_empty() && !checks.enumeration.iter().any(|one| same(one, value))
-        {
-            let listed = checks.enumeration.iter().take(SUPPORTED_LISTED_MAX);
-            let mut supported: Vec<String> = listed.map(Value::to_string).collect();
-            let others = checks.enumeration.len() - supported.len();
-            if others > 0 {
-                supported.push(format!("and {others} others"));
-            }
-            let detail = format!("supported values: {}", supported.join(", "));
-            self.refuse(place, FieldReason::NotSupported, Some(value), &detail);
+        let enumeration = &checks.enumeration;
+        if !enumeration.is_empty() && !enumeration.has(value) {
+            let detail = format_args!("supported values: {enumeration}");
+            self.refuse(place, FieldReason::NotSupported, Some(value), detail);
         }
         match value {
             Value::String(text) => self.string(checks, text, value, place),
@@ -209,26 +222,27 @@ impl Walk<'_> {
             } else {
                 ""
             };
-            let detail = format!("must be of type {}{encoded}: {value}", format.name());
-            self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
+            let detail = format_args!("must be of type {}{encoded}: {value}", format.name());
+            self.refuse_in_body(place, FieldReason::Invalid, value, detail);
         }
         if let Some(pattern) = &checks.pattern
+            && self.may_take(pattern.steps(text))
             && !pattern.is_match(text)
         {
-            let detail = format!("should match '{}'", pattern.as_str());
-            self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
+            let detail = format_args!("should match '{}'", pattern.as_str());
+            self.refuse_in_body(place, FieldReason::Invalid, value, detail);
         }
         if checks.min_length.is_none() && checks.max_length.is_none() {
             return;
         }
         let length = text.chars().count() as u64;
         if let Some(least) = checks.min_length.filter(|least| length < *least) {
-            let detail = format!("should be at least {least} chars long");
-            self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
+            let detail = format_args!("should be at least {least} chars long");
+            self.refuse_in_body(place, FieldReason::Invalid, value, detail);
         }
         if let Some(most) = checks.max_length.filter(|most| length > *most) {
-            let detail = format!("may not be more than {most} bytes");
-            self.refuse(place, FieldReason::TooLong, None, &detail);
+            let detail = format_args!("may not be more than {most} bytes");
+            self.refuse(place, FieldReason::TooLong, None, detail);
         }
     }
 
@@ -240,8 +254,8 @@ impl Walk<'_> {
         };
         if out_of_range {
             let name = checks.format.map_or("integer", Format::name);
-            let detail = format!("must be of type {name}: {value}");
-            self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
+            let detail = format_args!("must be of type {name}: {value}");
+            self.refuse_in_body(place, FieldReason::Invalid, value, detail);
         }
         if let Some(Bound {
             value: limit,
@@ -251,8 +265,8 @@ impl Walk<'_> {
             let order = compare(number, limit);
             if order.is_lt() || *exclusive && order.is_eq() {
                 let or_equal = if *exclusive { "" } else { " or equal to" };
-                let detail = format!("should be greater than{or_equal} {limit}");
-                self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
+                let detail = format_args!("should be greater than{or_equal} {limit}");
+                self.refuse_in_body(place, FieldReason::Invalid, value, detail);
             }
         }
         if let Some(Bound {
@@ -263,15 +277,15 @@ impl Walk<'_> {
             let order = compare(number, limit);
             if order.is_gt() || *exclusive && order.is_eq() {
                 let or_equal = if *exclusive { "" } else { " or equal to" };
-                let detail = format!("should be less than{or_equal} {limit}");
-                self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
+                let detail = format_args!("should be less than{or_equal} {limit}");
+                self.refuse_in_body(place, FieldReason::Invalid, value, detail);
             }
         }
         if let Some(factor) = checks.multiple_of {
             let quotient = number.as_f64().unwrap_or(0.0) / factor;
             if (quotient - quotient.round()).abs() > 1e-9 {
-                let detail = format!("should be a multiple of {factor}");
-                self.refuse_in_body(place, FieldReason::Invalid, value, &detail);
+                let detail = format_args!("should be a multiple of {factor}");
+                self.refuse_in_body(place, FieldReason::Invalid, value, detail);
             }
         }
     }
@@ -284,16 +298,16 @@ impl Walk<'_> {
         place: &Place<'_>,
     ) {
         if let Some(least) = least.filter(|least| length < *least) {
-            let detail = format!("should have at least {least} {what}");
-            self.refuse_in_body(place, FieldReason::Invalid, &Value::from(length), &detail);
+            let detail = format_args!("should have at least {least} {what}");
+            self.refuse_in_body(place, FieldReason::Invalid, &Value::from(length), detail);
         }
         if let Some(most) = most.filter(|most| length > *most) {
-            let detail = format!("must have at most {most} {what}");
+            let detail = format_args!("must have at most {most} {what}");
             self.refuse(
                 place,
                 FieldReason::TooMany,
                 Some(&Value::from(length)),
-                &detail,
+                detail,
             );
         }
     }
@@ -303,7 +317,8 @@ impl Walk<'_> {
             self.value(*branch, value, None, place);
         }
         if !checks.any_of.is_empty() && !checks.any_of.iter().any(|id| self.accepts(*id, value)) {
-            self.junctor(value, "must validate at least one schema (anyOf)", place);
+            let rule = format_args!("must validate at least one schema (anyOf)");
+            self.junctor(value, rule, place);
         }
         if !checks.one_of.is_empty() {
             let rule = "must validate one and only one schema (oneOf). Found";
@@ -314,18 +329,25 @@ impl Walk<'_> {
                 .count()
             {
                 1 => {}
-                0 => self.junctor(value, &format!("{rule} none valid"), place),
-                many => self.junctor(value, &format!("{rule} {many} valid alternatives"), place),
+                0 => self.junctor(value, format_args!("{rule} none valid"), place),
+                many => {
+                    let rule = format_args!("{rule} {many} valid alternatives");
+                    self.junctor(value, rule, place);
+                }
             }
         }
         if checks.not.is_some_and(|id| self.accepts(id, value)) {
-            self.junctor(value, "must not validate the schema (not)", place);
+            let rule = format_args!("must not validate the schema (not)");
+            self.junctor(value, rule, place);
         }
     }
 
-    fn junctor(&mut self, value: &Value, rule: &str, place: &Place<'_>) {
-        let detail = format!("\"{}\" {rule}", place.path());
-        self.refuse(place, FieldReason::Invalid, Some(value), &detail);
+    fn junctor(&mut self, value: &Value, rule: fmt::Arguments<'_>, place: &Place<'_>) {
+        if self.says_only_whether() {
+            return;
+        }
+        let detail = format_args!("\"{}\" {rule}", place.path());
+        self.refuse(place, FieldReason::Invalid, Some(value), detail);
     }
 
     /// Whether a branch of a junctor holds; its own errors are not reported.
@@ -333,11 +355,22 @@ impl Walk<'_> {
         let mut branch = Walk {
             arena: self.arena,
             steps: self.steps,
-            errors: Vec::new(),
+            found: Found::Whether(false),
         };
         branch.value(id, value, None, &Place::root(""));
         // Without steps it is not known, and the whole value is refused for that.
-        branch.errors.is_empty()
+        !branch.is_full()
+    }
+
+    /// Notes that something is wrong, if nothing is to be said about it.
+    fn says_only_whether(&mut self) -> bool {
+        match &mut self.found {
+            Found::Listed(_) => false,
+            Found::Whether(is_wrong) => {
+                *is_wrong = true;
+                true
+            }
+        }
     }
 
     /// Refuses a value in the words that begin with its path.
@@ -346,13 +379,14 @@ impl Walk<'_> {
         place: &Place<'_>,
         reason: FieldReason,
         value: &Value,
-        detail: &str,
+        detail: fmt::Arguments<'_>,
     ) {
-        if self.is_full() {
+        if self.says_only_whether() || self.is_full() {
             return;
         }
-        let detail = format!("{} in body {detail}", place.path().as_str());
-        self.refuse(place, reason, Some(value), &detail);
+        let path = place.path();
+        let detail = format_args!("{} in body {detail}", path.as_str());
+        self.refuse(place, reason, Some(value), detail);
     }
 
     pub(crate) fn refuse(
@@ -360,28 +394,29 @@ impl Walk<'_> {
         place: &Place<'_>,
         reason: FieldReason,
         value: Option<&Value>,
-        detail: &str,
+        detail: fmt::Arguments<'_>,
     ) {
-        if self.is_full() {
+        if self.says_only_whether() || self.is_full() {
             return;
         }
         let path = place.path();
-        self.errors.push(match value {
+        let detail = detail.to_string();
+        let error = match value {
             Some(value) => FieldError::with_value(&path, reason, value, detail),
             None => FieldError::new(&path, reason, detail),
-        });
+        };
+        if let Found::Listed(errors) = &mut self.found {
+            errors.push(error);
+        }
     }
 }
 
 /// What looking at a value costs, without what is in it.
 fn steps(node: &Node, value: &Value) -> usize {
-    let named = node.required.len()
-        + node
-            .checks
-            .as_ref()
-            .map_or(0, |checks| checks.enumeration.len());
+    let checks = node.checks.as_ref();
+    let compared = checks.map_or(0, |checks| checks.enumeration.steps());
     let text = value.as_str().map_or(0, str::len);
-    1 + named / NAMES_OF_A_STEP + text / BYTES_OF_A_STEP
+    1 + node.required.len() / NAMES_OF_A_STEP + compared + text / BYTES_OF_A_STEP
 }
 
 /// A whole number; `1.0` counts, since JSON doesn't tell it from `1`.

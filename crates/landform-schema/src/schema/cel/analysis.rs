@@ -9,7 +9,7 @@ use kube_cel::cel::common::ast::{
 
 use super::functions::is_function;
 use super::metered::TYPE_NAMES;
-use super::value::escaped;
+use super::value::{escaped, unescaped};
 use crate::schema::node::{Additional, Arena, NodeId, Type};
 
 /// The largest request, which bounds every list whose length the schema doesn't.
@@ -213,10 +213,10 @@ impl Walk<'_> {
         if let Additional::Schema(values) = schema.additional {
             return Some(values);
         }
-        let property = schema
-            .properties
-            .iter()
-            .find(|property| property.name.as_ref() == name || escaped(&property.name) == name);
+        let property = schema.property(name).or_else(|| {
+            let property = schema.property(&unescaped(name));
+            property.filter(|property| escaped(&property.name) == name)
+        });
         let implied = matches!(name, "apiVersion" | "kind" | "metadata");
         if property.is_none() && !implied && schema.additional == Additional::No {
             self.problem(format!("undefined field '{name}'"));

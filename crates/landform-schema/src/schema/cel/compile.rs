@@ -2,22 +2,51 @@
 
 use std::sync::Arc;
 
-use kube_cel::cel::common::ast::IdedExpr;
-use kube_cel::cel::parser::Parser as CelParser;
 use landform_api::{FieldError, FieldReason};
 use serde_json::{Map, Value};
 
 use super::analysis::{self, Analysis, Scope};
-use super::{Rule, RuleSet, metered};
+use super::program::Program;
+use super::{Rule, RuleSet};
 use crate::schema::node::{Node, NodeId};
 use crate::schema::parse::Parser;
 
-/// Longer rules are refused.
-const LONGEST: usize = 16 * 1024;
-/// Deeper or longer chains of operators are refused, since evaluation recurses over them.
-const MOST_OPERATORS: usize = 1000;
+/// How many rules a schema may have.
+const RULES_MAX: usize = 1_000;
+/// What all expressions of a schema may have together: each byte takes time to parse.
+const BYTES_MAX: usize = 256 * 1024;
 /// The estimated cost above which a rule is refused.
 const COST_LIMIT: u64 = 10_000_000;
+
+/// What the rules of one schema have taken of what they may take to be compiled.
+#[derive(Default)]
+pub(crate) struct Room {
+    rules: usize,
+    bytes: usize,
+    is_exceeded: bool,
+}
+
+impl Room {
+    /// Takes what the rules of a node need. What is too much is said once; no rule is compiled from then on.
+    fn take(&mut self, rules: &[Value]) -> Result<(), Option<String>> {
+        if self.is_exceeded {
+            return Err(None);
+        }
+        let expressions = rules.iter().flat_map(|rule| {
+            ["rule", "messageExpression"].map(|keyword| rule.get(keyword).and_then(Value::as_str))
+        });
+        self.rules = self.rules.saturating_add(rules.len());
+        self.bytes += expressions.flatten().map(str::len).sum::<usize>();
+        self.is_exceeded = self.rules > RULES_MAX || self.bytes > BYTES_MAX;
+        if self.is_exceeded {
+            return Err(Some(format!(
+                "this and the rules before it are too many together: a schema has at most {RULES_MAX} rules, \
+                 whose expressions have at most {BYTES_MAX} bytes together"
+            )));
+        }
+        Ok(())
+    }
+}
 
 impl RuleSet {
     /// Compiles the rules of a schema node; problems are reported to the parser.
@@ -29,6 +58,12 @@ impl RuleSet {
         let texts = map
             .get("x-kubernetes-validations")
             .and_then(Value::as_array)?;
+        if let Err(problem) = parser.rules.take(texts) {
+            if let Some(problem) = problem {
+                parser.report("x-kubernetes-validations", FieldReason::TooMany, &problem);
+            }
+            return None;
+        }
         // The analysis looks fields up by place, and this node has none before it is complete.
         let id = parser.arena.add(node.clone());
         let mut rules = Vec::with_capacity(texts.len());
@@ -109,69 +144,29 @@ fn parse(
     keyword: &str,
     source: &str,
     node: NodeId,
-) -> Option<(IdedExpr, Analysis)> {
-    let problem = match expression(source) {
-        Ok(parsed) => {
-            let scope = Scope {
-                arena: &parser.arena,
-                node,
-            };
-            let analysis = analysis::analyse(&parsed, scope);
-            match analysis.problem.clone() {
-                None => return Some((metered::with_meter(parsed), analysis)),
-                Some(problem) => problem,
-            }
-        }
-        Err(problem) => problem,
+) -> Option<(Program, Analysis)> {
+    let scope = Scope {
+        arena: &parser.arena,
+        node,
     };
-    parser.invalid(
-        keyword,
-        &Value::from(source),
-        &format!("compilation failed: {problem}"),
-    );
-    None
-}
-
-fn expression(source: &str) -> Result<IdedExpr, String> {
-    if source.len() > LONGEST {
-        return Err(format!("the expression is longer than {LONGEST} bytes"));
-    }
-    if operators(source) > MOST_OPERATORS {
-        return Err(format!(
-            "the expression has more than {MOST_OPERATORS} operators"
-        ));
-    }
-    // The parser is generated code of another project, and the text comes from a client: a panic in
-    // it must not take the server down.
-    let parsed = std::panic::catch_unwind(|| {
-        CelParser::default()
-            .enable_optional_syntax(true)
-            .parse(source)
+    let checked = Program::read(source, |expression| {
+        let analysis = analysis::analyse(&expression, scope);
+        match analysis.problem.clone() {
+            None => Ok((Program::with_meter(expression), analysis)),
+            Some(problem) => Err(problem),
+        }
     });
-    match parsed {
-        Ok(Ok(expression)) => Ok(expression),
-        Ok(Err(errors)) => Err(errors.to_string()),
-        Err(_) => Err("the expression can't be parsed".to_owned()),
-    }
-}
-
-/// How many operators an expression has outside of string literals, as far as a glance tells.
-fn operators(source: &str) -> usize {
-    let mut count = 0;
-    let mut quote = None;
-    let mut escaped = false;
-    for c in source.chars() {
-        match quote {
-            Some(_) if escaped => escaped = false,
-            Some(_) if c == '\\' => escaped = true,
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if c == '"' || c == '\'' => quote = Some(c),
-            None if "+-*/%<>=!&|?.([{".contains(c) => count += 1,
-            None => {}
+    match checked {
+        Ok(checked) => Some(checked),
+        Err(problem) => {
+            parser.invalid(
+                keyword,
+                &Value::from(source),
+                &format!("compilation failed: {problem}"),
+            );
+            None
         }
     }
-    count
 }
 
 fn check_cost(parser: &mut Parser, analysis: &Analysis) {

@@ -16,11 +16,18 @@ use kube_cel::cel::common::ast::{
     MapEntryExpr, operators,
 };
 use kube_cel::cel::extractors::{Arguments, This};
+use kube_cel::cel::objects::{Key, OptionalValue};
 use kube_cel::cel::{Context, ExecutionError, Value};
 use landform_pattern::{Pattern, Price, Refused};
+use serde_json::Value as Json;
 
+use super::analysis::Projection;
 use super::functions::is_function;
 use super::prices;
+use super::program::Program;
+use super::value::Converter;
+use crate::schema::cut::Cut;
+use crate::schema::node::{Arena, NodeId};
 use crate::schema::pattern;
 
 /// What one rule may cost; about a tenth of a second.
@@ -30,6 +37,10 @@ const OBJECT_BUDGET: u64 = 10_000_000;
 /// What one charge costs beside the size of the value: measured, so that the budget of a rule is
 /// about a tenth of a second.
 const CHARGE_COST: u64 = 3;
+/// What it costs to run an expression, whatever it says.
+const RUN_COST: u64 = 10;
+/// What the interpreter says is cut here.
+const PROBLEM_BYTES_MAX: usize = 200;
 /// This many steps of a search take the time of one unit.
 const STEPS_OF_A_UNIT: usize = 4;
 /// The memory of the compiled patterns that a thread keeps.
@@ -102,8 +113,29 @@ impl Meter {
         self.left == 0
     }
 
+    /// Takes what something costs, if as much is left and more.
+    pub(super) fn take(&mut self, cost: u64) -> bool {
+        self.left = self.left.saturating_sub(cost);
+        self.left > 0
+    }
+
+    /// Converts the wanted parts of a value within what is left. Once nothing is, no expression runs.
+    pub(super) fn convert(
+        &mut self,
+        arena: &Arena,
+        id: NodeId,
+        value: &Json,
+        wanted: &Projection,
+    ) -> Value {
+        let left = &mut self.left;
+        Converter { arena, left }.typed(id, value, wanted)
+    }
+
     /// Evaluates an expression within what is left.
-    pub(super) fn run(&mut self, expression: &IdedExpr, inputs: &Inputs) -> Result<Value, Failure> {
+    pub(super) fn run(&mut self, expression: &Program, inputs: &Inputs) -> Result<Value, Failure> {
+        if !self.take(RUN_COST) {
+            return Err(Failure::ObjectCost);
+        }
         let allowed = self.left.min(RULE_BUDGET);
         BUDGET.set(allowed);
         let mut context = FUNCTIONS.new_inner_scope();
@@ -113,7 +145,7 @@ impl Meter {
         }
         // The interpreter is code of another project that runs what a client wrote: a panic in it
         // must not take the server down.
-        let run = std::panic::AssertUnwindSafe(|| Value::resolve(expression, &context));
+        let run = std::panic::AssertUnwindSafe(|| expression.evaluate(&context));
         let result = std::panic::catch_unwind(run);
         let rest = BUDGET.get();
         self.left -= allowed - rest;
@@ -132,9 +164,9 @@ fn shortened(error: &ExecutionError) -> String {
     let text = match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
         ExecutionError::NoSuchOverload => "no such overload".to_owned(),
-        other => other.to_string(),
+        other => return Cut::of(other, PROBLEM_BYTES_MAX),
     };
-    text.chars().take(200).collect()
+    Cut::of(&text, PROBLEM_BYTES_MAX)
 }
 
 pub(super) fn spend(cost: u64) -> Result<(), ExecutionError> {
@@ -160,8 +192,24 @@ pub(super) fn size(value: &Value) -> u64 {
         Value::String(text) => text.len() as u64 / 10,
         Value::Bytes(bytes) => bytes.len() as u64 / 10,
         Value::List(entries) => entries.iter().map(|entry| 1 + size(entry)).sum(),
-        Value::Map(map) => map.map.values().map(|value| 1 + size(value)).sum(),
+        Value::Map(map) => {
+            let entries = map.map.iter();
+            entries
+                .map(|(key, value)| 1 + key_size(key) + size(value))
+                .sum()
+        }
+        Value::Opaque(opaque) => opaque
+            .downcast_ref::<OptionalValue>()
+            .and_then(OptionalValue::value)
+            .map_or(0, size),
         _ => 0,
+    }
+}
+
+fn key_size(key: &Key) -> u64 {
+    match key {
+        Key::String(text) => text.len() as u64 / 10,
+        Key::Int(_) | Key::Uint(_) | Key::Bool(_) => 0,
     }
 }
 
@@ -253,6 +301,7 @@ fn find_all(
         Some(Value::Int(limit)) => usize::try_from(*limit).unwrap_or(usize::MAX),
         Some(_) => return Err(ExecutionError::NoSuchOverload),
     };
+    spend(text.len() as u64)?;
     with_pattern(pattern, |pattern| {
         let found = pattern.find_all(&text, limit, search)?;
         let found = found.into_iter();
@@ -308,7 +357,7 @@ pub(super) fn with_meter(expression: IdedExpr) -> IdedExpr {
             Expr::Select(select)
         }
         Expr::List(mut list) => {
-            list.elements = list.elements.into_iter().map(with_meter).collect();
+            list.elements = list.elements.into_iter().map(copied).collect();
             Expr::List(list)
         }
         Expr::Map(mut map) => {
@@ -330,8 +379,8 @@ fn metered_entry(entry: IdedEntryExpr) -> IdedEntryExpr {
             value,
             optional,
         }) => EntryExpr::MapEntry(MapEntryExpr {
-            key: with_meter(key),
-            value: with_meter(value),
+            key: copied(key),
+            value: copied(value),
             optional,
         }),
         other @ EntryExpr::StructField(_) => other,
@@ -346,12 +395,8 @@ fn metered_call(call: CallExpr) -> Expr {
         args,
     } = call;
     // A target that names a library, as in `math.least(…)`, is part of the function's name.
-    let mut library = None;
     let target = target.map(|target| match target.expr {
-        Expr::Ident(ref name) if is_function(&format!("{name}.{func_name}")) => {
-            library = Some(name.clone());
-            target
-        }
+        Expr::Ident(ref name) if is_function(&format!("{name}.{func_name}")) => target,
         _ => Box::new(charged(with_meter(*target))),
     });
     let charges = match func_name.as_str() {
@@ -378,19 +423,31 @@ fn metered_call(call: CallExpr) -> Expr {
         }
     });
     let args = args.collect();
-    // The interpreter's optional selection fails on a missing key; its optional index doesn't.
-    let func_name = if func_name == operators::OPT_SELECT {
-        operators::OPT_INDEX.to_owned()
+    let call = |func_name| {
+        Expr::Call(CallExpr {
+            func_name,
+            target,
+            args,
+        })
+    };
+    match func_name.as_str() {
+        // The interpreter's optional selection fails on a missing key; its optional index doesn't. What it finds is a copy.
+        operators::OPT_SELECT | operators::OPT_INDEX => {
+            charge_of(call(operators::OPT_INDEX.to_owned()))
+        }
+        _ => call(func_name),
+    }
+}
+
+/// A part of a list or map that is made: it is copied into it.
+fn copied(expression: IdedExpr) -> IdedExpr {
+    let literal = is_literal(&expression);
+    let expression = with_meter(expression);
+    if literal {
+        expression
     } else {
-        func_name
-    };
-    let mut call = CallExpr {
-        func_name,
-        target,
-        args,
-    };
-    prices::paid(&mut call, library.as_deref());
-    Expr::Call(call)
+        charged(expression)
+    }
 }
 
 fn is_literal(expression: &IdedExpr) -> bool {
@@ -415,14 +472,15 @@ fn metered_comprehension(comprehension: ComprehensionExpr) -> Expr {
 }
 
 fn charged(expression: IdedExpr) -> IdedExpr {
-    let id = expression.id;
-    let call = CallExpr {
+    let IdedExpr { id, expr } = expression;
+    let expr = charge_of(expr);
+    IdedExpr { id, expr }
+}
+
+fn charge_of(expr: Expr) -> Expr {
+    Expr::Call(CallExpr {
         func_name: CHARGE.to_owned(),
         target: None,
-        args: vec![expression],
-    };
-    IdedExpr {
-        id,
-        expr: Expr::Call(call),
-    }
+        args: vec![IdedExpr { id: 0, expr }],
+    })
 }

@@ -1,7 +1,7 @@
 //! CEL rules of a schema (`x-kubernetes-validations`).
 //!
-//! Reading order: [`compile`] (from the schema to checked rules), [`analysis`] (names, fields and
-//! estimated cost), [`metered`] (evaluation with a cost limit), [`value`] (from JSON to CEL) and here
+//! Reading order: [`compile`] (from the schema to checked rules) with [`program`] and [`tokens`], [`analysis`] (names, fields and
+//! estimated cost), [`metered`] (evaluation with a cost limit) and [`prices`], [`value`] (from JSON to CEL) and here
 //! the walk that evaluates rules over an object.
 //!
 //! The language is that of the crate `kube-cel`. What it lacks of what Kubernetes documents:
@@ -15,20 +15,24 @@ mod compile;
 mod functions;
 mod metered;
 mod prices;
+mod program;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod value;
 
 use std::sync::Arc;
 
-use kube_cel::cel::common::ast::IdedExpr;
+use landform_api::budget::PROBLEMS_LISTED_MAX;
 use landform_api::{FieldError, FieldPath, FieldReason};
 use serde_json::Value;
 
 use super::correlate;
 use super::node::{Additional, Arena, Node, NodeId};
 use analysis::Projection;
+pub(crate) use compile::Room;
 use metered::{Failure, Meter};
+use program::Program;
 
 /// The compiled rules of one node.
 #[derive(Debug)]
@@ -40,9 +44,9 @@ pub(crate) struct RuleSet {
 #[derive(Debug)]
 struct Rule {
     text: String,
-    expression: IdedExpr,
+    expression: Program,
     message: Option<String>,
-    message_expression: Option<IdedExpr>,
+    message_expression: Option<Program>,
     reason: FieldReason,
     field_path: Option<String>,
     uses_old: bool,
@@ -102,9 +106,14 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Whether nothing more is evaluated: what used the budget up has been reported, or as much as is ever reported.
+    fn is_done(&self) -> bool {
+        self.meter.is_empty() || self.errors.len() >= PROBLEMS_LISTED_MAX
+    }
+
     fn value(&mut self, id: NodeId, value: &Value, old: Option<&Value>) {
         let node = self.arena.get(id);
-        if value.is_null() {
+        if value.is_null() || self.is_done() {
             return;
         }
         if let Some(rules) = node.rules.clone() {
@@ -144,11 +153,15 @@ impl Walk<'_> {
     }
 
     fn rules(&mut self, rules: &Arc<RuleSet>, id: NodeId, value: &Value, old: Option<&Value>) {
+        // What didn't change isn't held against the writer; transitions are always checked.
+        let is_unchanged = old == Some(value);
         for rule in &rules.rules {
-            // What didn't change isn't held against the writer; transitions are always checked.
-            let unchanged = !rule.uses_old && old == Some(value);
+            if self.is_done() {
+                return;
+            }
+            let is_unchanged = !rule.uses_old && is_unchanged;
             let no_transition = rule.uses_old && old.is_none() && !rule.optional_old;
-            if unchanged || no_transition || self.meter.is_empty() {
+            if is_unchanged || no_transition {
                 continue;
             }
             self.rule(rule, id, value, old);
@@ -156,9 +169,9 @@ impl Walk<'_> {
     }
 
     fn rule(&mut self, rule: &Rule, id: NodeId, value: &Value, old: Option<&Value>) {
-        let current = value::to_cel(self.arena, id, value, &rule.wanted);
+        let current = self.meter.convert(self.arena, id, value, &rule.wanted);
         let old = rule.uses_old.then(|| {
-            let old = old.map(|old| value::to_cel(self.arena, id, old, &rule.wanted_old));
+            let old = old.map(|old| self.meter.convert(self.arena, id, old, &rule.wanted_old));
             if rule.optional_old {
                 value::optional(old)
             } else {

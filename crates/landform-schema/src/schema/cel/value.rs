@@ -38,6 +38,14 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
+/// How characters are spelled that can't be in the name of a field in CEL.
+const MARKS: [(&str, &str); 4] = [
+    ("__underscores__", "__"),
+    ("__dot__", "."),
+    ("__dash__", "-"),
+    ("__slash__", "/"),
+];
+
 /// The name by which a rule refers to a field.
 pub(super) fn escaped(name: &str) -> String {
     if RESERVED.contains(&name) {
@@ -66,65 +74,137 @@ pub(super) fn escaped(name: &str) -> String {
     text
 }
 
-/// Converts the wanted parts of a value.
-pub(super) fn to_cel(arena: &Arena, id: NodeId, value: &Value, wanted: &Projection) -> Cel {
-    let node = arena.get(id);
-    match value {
-        Value::Null => Cel::Null,
-        Value::Bool(flag) => Cel::Bool(*flag),
-        Value::Number(number) => number_to_cel(node.ty, number),
-        Value::String(text) => string_to_cel(node, text),
-        Value::Array(entries) => {
-            let Some(items) = node.items else {
-                return untyped(value);
-            };
-            let all = Projection::All;
-            if *wanted != all {
-                return Cel::List(Arc::default());
-            }
-            Cel::List(Arc::new(
-                entries
-                    .iter()
-                    .map(|entry| to_cel(arena, items, entry, &all))
-                    .collect(),
-            ))
-        }
-        Value::Object(map) => {
-            let mut fields = HashMap::with_capacity(map.len());
-            for (name, value) in map {
-                let child = match (node.property(name), node.additional) {
-                    (Some(property), _) => Some((escaped(name), property.node)),
-                    (None, Additional::Schema(child)) => Some((name.clone(), child)),
-                    (None, Additional::Any | Additional::No) => None,
-                };
-                let Some((key, child)) = child else { continue };
-                if let Some(wanted) = wanted.field(&key) {
-                    let value = to_cel(arena, child, value, wanted);
-                    fields.insert(Key::String(Arc::new(key)), value);
-                }
-            }
-            Cel::Map(Map {
-                map: Arc::new(fields),
-            })
+/// The name of the field that a rule refers to by an escaped name.
+pub(super) fn unescaped(name: &str) -> String {
+    let word = name
+        .strip_prefix("__")
+        .and_then(|name| name.strip_suffix("__"));
+    if let Some(word) = word.filter(|word| RESERVED.contains(word)) {
+        return word.to_owned();
+    }
+    let mut text = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        let mark = MARKS.iter().find(|(mark, _)| rest.starts_with(mark));
+        if let Some((mark, meaning)) = mark {
+            text.push_str(meaning);
+            rest = &rest[mark.len()..];
+        } else {
+            text.push(c);
+            rest = &rest[c.len_utf8()..];
         }
     }
+    text
 }
 
-/// A value about which the schema says nothing.
-fn untyped(value: &Value) -> Cel {
-    match value {
-        Value::Null => Cel::Null,
-        Value::Bool(flag) => Cel::Bool(*flag),
-        Value::Number(number) => number_to_cel(Type::Any, number),
-        Value::String(text) => Cel::String(Arc::new(text.clone())),
-        Value::Array(entries) => Cel::List(Arc::new(entries.iter().map(untyped).collect())),
-        Value::Object(map) => {
-            let fields = map.iter();
-            let fields =
-                fields.map(|(name, value)| (Key::String(Arc::new(name.clone())), untyped(value)));
-            Cel::Map(Map {
-                map: Arc::new(fields.collect()),
-            })
+/// What it costs to convert a value and to hand it to the interpreter, beside its text.
+const VALUE_COST: u64 = 2;
+
+/// Converts values, as long as they can be paid for.
+pub(super) struct Converter<'a> {
+    pub(super) arena: &'a Arena,
+    /// What is left to pay with; nothing is converted without it.
+    pub(super) left: &'a mut u64,
+}
+
+impl Converter<'_> {
+    /// Takes what it costs to look at a value, its name included, if that is left.
+    fn may_take(&mut self, name: &str, value: &Value) -> bool {
+        let text = value.as_str().map_or(0, str::len);
+        let cost = VALUE_COST + (name.len() + text) as u64 / 10;
+        *self.left = self.left.saturating_sub(cost);
+        *self.left > 0
+    }
+
+    /// Converts the wanted parts of a value.
+    pub(super) fn typed(&mut self, id: NodeId, value: &Value, wanted: &Projection) -> Cel {
+        let node = self.arena.get(id);
+        match value {
+            Value::Null => Cel::Null,
+            Value::Bool(flag) => Cel::Bool(*flag),
+            Value::Number(number) => number_to_cel(node.ty, number),
+            Value::String(text) => string_to_cel(node, text),
+            Value::Array(entries) => {
+                let Some(items) = node.items else {
+                    return self.untyped(value);
+                };
+                let all = Projection::All;
+                if *wanted != all {
+                    return Cel::List(Arc::default());
+                }
+                let mut converted = Vec::new();
+                for entry in entries {
+                    if !self.may_take("", entry) {
+                        break;
+                    }
+                    converted.push(self.typed(items, entry, &all));
+                }
+                Cel::List(Arc::new(converted))
+            }
+            Value::Object(map) => self.object(node, map, wanted),
+        }
+    }
+
+    fn object(
+        &mut self,
+        node: &Node,
+        map: &serde_json::Map<String, Value>,
+        wanted: &Projection,
+    ) -> Cel {
+        let mut fields = HashMap::new();
+        for (name, value) in map {
+            if !self.may_take(name, &Value::Null) {
+                break;
+            }
+            let child = match (node.property(name), node.additional) {
+                (Some(property), _) => Some((escaped(name), property.node)),
+                (None, Additional::Schema(child)) => Some((name.clone(), child)),
+                (None, Additional::Any | Additional::No) => None,
+            };
+            let Some((key, child)) = child else { continue };
+            if let Some(wanted) = wanted.field(&key) {
+                if !self.may_take("", value) {
+                    break;
+                }
+                let value = self.typed(child, value, wanted);
+                fields.insert(Key::String(Arc::new(key)), value);
+            }
+        }
+        Cel::Map(Map {
+            map: Arc::new(fields),
+        })
+    }
+
+    /// A value about which the schema says nothing.
+    fn untyped(&mut self, value: &Value) -> Cel {
+        match value {
+            Value::Null => Cel::Null,
+            Value::Bool(flag) => Cel::Bool(*flag),
+            Value::Number(number) => number_to_cel(Type::Any, number),
+            Value::String(text) => Cel::String(Arc::new(text.clone())),
+            Value::Array(entries) => {
+                let mut converted = Vec::new();
+                for entry in entries {
+                    if !self.may_take("", entry) {
+                        break;
+                    }
+                    converted.push(self.untyped(entry));
+                }
+                Cel::List(Arc::new(converted))
+            }
+            Value::Object(map) => {
+                let mut fields = HashMap::new();
+                for (name, value) in map {
+                    if !self.may_take(name, value) {
+                        break;
+                    }
+                    let value = self.untyped(value);
+                    fields.insert(Key::String(Arc::new(name.clone())), value);
+                }
+                Cel::Map(Map {
+                    map: Arc::new(fields),
+                })
+            }
         }
     }
 }

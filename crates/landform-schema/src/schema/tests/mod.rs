@@ -1,5 +1,6 @@
 //! The engine by example: pruning, defaulting, updates; keywords and structural rules as tables.
 
+mod attacks;
 mod keywords;
 mod structural;
 

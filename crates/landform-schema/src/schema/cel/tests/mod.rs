@@ -1,5 +1,6 @@
 //! Rules case by case: what they see, when they run and what they say.
 
+mod attacks;
 mod cost;
 
 use serde_json::{Value, json};
