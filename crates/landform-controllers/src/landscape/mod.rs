@@ -29,6 +29,7 @@ mod family;
 mod index;
 mod installation;
 mod kept;
+mod movement;
 mod objects;
 mod rename;
 mod report;

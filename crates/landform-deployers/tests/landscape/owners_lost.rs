@@ -294,14 +294,20 @@ async fn i5b_what_an_earlier_version_made_without_a_note_gets_one() {
 async fn i1_i5b_what_an_ignored_parent_would_put_right_says_so() {
     const IGNORE: &str = "landscaper.gardener.cloud/ignore";
     let (land, nested) = root().await;
+    let uid = land.get(NESTED, &nested[1]).await["metadata"]["uid"].clone();
     land.annotate(NESTED, "root", IGNORE, "true").await;
     land.quiet().await;
     let change = json!({"metadata": {"labels": null, "ownerReferences": null}});
     land.patch(NESTED, &nested[1], change).await;
     land.delete(NESTED, &nested[1]).await;
     land.quiet().await;
-    let (objects, _) = land.engine.objects(Filter::default()).await.unwrap();
-    let found = objects.iter().find(|found| found.object.name == nested[1]);
+    let all = Filter {
+        limit: usize::MAX,
+        ..Filter::default()
+    };
+    let (objects, _) = land.engine.objects(all).await.unwrap();
+    let mut nested_ones = objects.iter().filter(|found| found.object.kind == NESTED);
+    let found = nested_ones.find(|found| found.object.name == nested[1]);
     let waits = found.unwrap().waiting_for.clone().unwrap_or_default();
     contains(&waits, &["Installation root", "ignored", IGNORE]);
     land.patch(
@@ -310,7 +316,6 @@ async fn i1_i5b_what_an_ignored_parent_would_put_right_says_so() {
         json!({"metadata": {"annotations": {IGNORE: null}}}),
     )
     .await;
-    let uid = land.get(NESTED, &nested[1]).await["metadata"]["uid"].clone();
     land.until(NESTED, &nested[1], |found| {
         !found.is_null()
             && found["metadata"]["uid"] != uid
