@@ -23,6 +23,7 @@ use crate::client::object::{FileArgs, places};
 use crate::client::{ClientArgs, block_on, get};
 use crate::logs::{item_path, items_of};
 use crate::output::color::Paint;
+use crate::output::format::format;
 use crate::output::table::Table;
 use crate::output::time::now;
 use crate::output::{ColorArgs, Format, one};
@@ -46,7 +47,7 @@ pub(crate) struct PsArgs {
     #[arg(value_name = "KIND/NAME")]
     objects: Vec<String>,
     /// The form of the answer [default: a table].
-    #[arg(short, long, value_enum, value_name = "FORM", help_heading = "Output")]
+    #[arg(short, long, value_parser = format, value_name = "FORM", help_heading = "Output")]
     output: Option<Format>,
     #[command(flatten)]
     color: ColorArgs,
@@ -70,9 +71,9 @@ pub(crate) fn ps(args: PsArgs) -> Result<ExitCode, AnyError> {
                     say(&format!("deployitem/{}\n", row.name))?;
                 }
             }
-            Some(form @ (Format::Json | Format::Yaml)) => {
+            Some(form @ (Format::Json | Format::Yaml | Format::Made(_))) => {
                 let items: Vec<Value> = rows.iter().map(Row::value).collect();
-                say(&one(&json!({"items": items}), form))?;
+                say(&one(&json!({"items": items}), form)?)?;
             }
             None | Some(Format::Wide) if rows.is_empty() => say("There are no processes.\n")?,
             None | Some(Format::Wide) => {

@@ -10,12 +10,12 @@ use super::sight::Sight;
 use crate::AnyError;
 use crate::logs::last_lines;
 
-/// So many root causes are told.
+/// At most this many root causes are told.
 const TOLD: usize = 10;
 
 /// The root causes of what is not well, the worst first, as lines.
 pub(crate) async fn lines(client: &Client, late: &[Sight]) -> Result<Vec<String>, AnyError> {
-    Ok(told(&roots(client, late).await?))
+    Ok(told(client, &roots(client, late).await?).await)
 }
 
 /// Whether nothing goes on before a person acts.
@@ -49,7 +49,7 @@ pub(super) async fn roots(client: &Client, late: &[Sight]) -> Result<Vec<Root>, 
 }
 
 /// Root causes as lines, each with what to do.
-pub(super) fn told(roots: &[Root]) -> Vec<String> {
+pub(super) async fn told(client: &Client, roots: &[Root]) -> Vec<String> {
     let more = roots.len().saturating_sub(TOLD);
     let mut lines = Vec::new();
     for root in roots.iter().take(TOLD) {

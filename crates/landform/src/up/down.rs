@@ -257,7 +257,7 @@ async fn until_gone(shown: &mut Shown, client: &Client, project: &str) -> Result
                 let is_new = |root: &Root| !told.contains(&(root.object.to_string(), root.message.clone()));
                 if held || (!causes::are_at_work(&roots) && roots.iter().any(is_new)) {
                     shown.screen.keep();
-                    causes::told(&roots).iter().for_each(|line| shown.screen.say(line));
+                    causes::told(client, &roots).await.iter().for_each(|line| shown.screen.say(line));
                     let now = roots.iter().map(|root| (root.object.to_string(), root.message.clone()));
                     told.extend(now);
                 }
