@@ -541,13 +541,7 @@ mod tests {
         let found = JsonPath::parse(&filters).unwrap().find(&list).len();
         assert!(found <= 61, "{found}");
         let wide: Vec<_> = (0..300_000).map(|n| json!({"a": n})).collect();
-        assert_eq!(
-            find(&"[*]".repeat(1), &json!(wide))
-                .as_array()
-                .unwrap()
-                .len(),
-            300_000
-        );
+        assert_eq!(find("[*]", &json!(wide)).as_array().unwrap().len(), 300_000);
         assert_eq!(find(&"..a".repeat(8), &json!(wide)), json!([]));
     }
 

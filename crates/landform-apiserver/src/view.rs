@@ -97,6 +97,9 @@ pub(crate) struct Viewed {
     pub(crate) namespace: String,
 }
 
+/// What the right to run programs is about.
+const PROCESSES: &str = "processes";
+
 /// Something that rules name and that isn't stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Virtual {
@@ -138,12 +141,16 @@ impl ApiServer {
 
     /// What rules can name of Landform's own group besides kinds: the right to run programs, and views.
     pub(crate) fn virtual_resources(&self) -> Vec<Virtual> {
-        let mut all = vec![Virtual {
-            name: "processes",
-            verbs: &["run"],
-            namespaced: true,
-        }];
         let views = self.shared.views.0.read();
+        // A view of that name says so itself.
+        let mut all = Vec::new();
+        if !views.iter().any(|(name, _)| *name == PROCESSES) {
+            all.push(Virtual {
+                name: PROCESSES,
+                verbs: &["run"],
+                namespaced: true,
+            });
+        }
         all.extend(views.iter().map(|(name, view)| Virtual {
             name,
             verbs: view.verbs(),

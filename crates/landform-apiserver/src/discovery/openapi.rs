@@ -222,7 +222,7 @@ fn v3(resources: &[Arc<Resource>]) -> String {
     map(&mut text, |paths| {
         for resource in resources {
             each_path(resource, Dialect::V3, &mut |path, item| {
-                paths.put(path, item)
+                paths.put(path, item);
             });
         }
     });

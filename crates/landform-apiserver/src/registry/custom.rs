@@ -14,6 +14,7 @@ use super::resource::{CustomColumn, Origin, Presentation, Resource, Scale};
 use crate::kinds;
 use crate::object::names::NameRule;
 use crate::object::{Object, meta, rules};
+use crate::verbs::REVIEWS;
 
 /// A CustomResourceDefinition, and the kinds that come from it.
 pub struct Definition {
@@ -299,7 +300,8 @@ fn check(name: &str, spec: &Spec) -> Vec<FieldError> {
             "supported values: \"Cluster\", \"Namespaced\"",
         ));
     }
-    if builtin::has_group(&spec.group) {
+    let is_reviews = REVIEWS.iter().any(|(group, ..)| *group == spec.group);
+    if is_reviews || builtin::has_group(&spec.group) {
         errors.push(FieldError::with_value(
             &root.field("group"),
             FieldReason::Forbidden,

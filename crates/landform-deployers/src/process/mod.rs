@@ -298,8 +298,12 @@ impl Deployer for ProcessDeployer {
                 }
                 return Ok(Kept::Fine);
             }
-            may_run(job, configuration.launch.user.as_deref()).await?;
             let slot = self.slot(job.uid())?;
+            if let Err(denied) = may_run(job, configuration.launch.user.as_deref()).await {
+                // The item fails with it, and may be tried again once the right is there.
+                slot.tell();
+                return Err(denied);
+            }
             slot.permit.set(later(job, &configuration));
             if slot.item.record().stopped || Self::ask(job, &slot, &wish)? {
                 return Ok(Kept::Redeploy);

@@ -130,11 +130,9 @@ impl Slot {
         notify: Notify,
     ) -> Result<Kept, DeployError> {
         let hash = self.item.hash(&configuration.launch);
+        self.tell();
         let known = self.supervisor.lock().as_ref().map(|supervisor| {
             let state = supervisor.state().borrow().clone();
-            if matches!(state, State::GaveUp(_)) {
-                supervisor.tell();
-            }
             (supervisor.hash == hash, supervisor.has_restarted(), state)
         });
         match known {
@@ -166,6 +164,15 @@ impl Slot {
                 Err(self.gave_up("the process has ended while Landform was away"))
             }
             None => Ok(Kept::Redeploy),
+        }
+    }
+
+    /// Notes that the item is told of its process having given up, if it has.
+    pub(crate) fn tell(&self) {
+        if let Some(supervisor) = &*self.supervisor.lock()
+            && matches!(*supervisor.state().borrow(), State::GaveUp(_))
+        {
+            supervisor.tell();
         }
     }
 

@@ -44,6 +44,11 @@ impl ProcessesView {
 }
 
 impl View for ProcessesView {
+    /// To run programs is a right about the same name.
+    fn verbs(&self) -> &'static [&'static str] {
+        &["get", "run"]
+    }
+
     fn namespaced(&self) -> bool {
         true
     }

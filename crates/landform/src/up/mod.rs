@@ -272,6 +272,8 @@ struct Shown {
     is_read: bool,
     /// Whether somebody has deleted the project, and all of it is gone.
     taken_down: bool,
+    /// The uid of the project's object, once that was seen.
+    project_uid: Option<String>,
     /// Whether it was said that all is well, and nothing has happened since.
     said_well: bool,
     /// Since when nothing that has a phase is being worked on.
@@ -293,6 +295,7 @@ impl Shown {
             kept: BTreeSet::new(),
             others: Vec::new(),
             is_read: false,
+            project_uid: None,
             taken_down: false,
             said_well: false,
             resting_since: None,
@@ -302,9 +305,19 @@ impl Shown {
     /// Takes in what a watch shows; says it in a line when nobody sees the tree.
     fn take(&mut self, news: News) {
         let now = Instant::now();
+        if let News::Seen(object) = &news
+            && object["kind"] == project::KIND
+            && object["metadata"]["name"] == self.project
+        {
+            self.project_uid = object["metadata"]["uid"].as_str().map(str::to_owned);
+        }
         let change = match news {
             News::Listed => None,
-            News::Gone(uid) => self.state.gone(&uid, now),
+            News::Gone(uid) => {
+                // Also when nothing of it was shown yet.
+                self.taken_down |= self.project_uid.as_ref() == Some(&uid);
+                self.state.gone(&uid, now)
+            }
             // What it said at the end of the last time is not news.
             News::Seen(object) if object["kind"] == project::KIND && !self.is_read => None,
             News::Seen(object) => {
@@ -313,9 +326,6 @@ impl Shown {
             }
         };
         let Some(change) = change else { return };
-        if change.to.is_none() && change.title == format!("{}/{}", project::KIND, self.project) {
-            self.taken_down = true;
-        }
         if self.said_well {
             // A new round: the clock of the heading begins anew.
             self.said_well = false;
