@@ -164,6 +164,17 @@ impl ProcessDeployer {
         Ok(slot)
     }
 
+    /// An item that fails for a missing right is told why its process isn't started again: it may be tried once more as soon as
+    /// the right is there.
+    fn told(&self, job: &Job<'_>, allowed: Result<(), DeployError>) -> Result<(), DeployError> {
+        if allowed.is_err()
+            && let Some(slot) = self.slots.lock().get(job.uid())
+        {
+            slot.tell();
+        }
+        allowed
+    }
+
     /// Takes note of a restart that a person asks for; says whether that is a new one.
     fn ask(job: &Job<'_>, slot: &Slot, wish: &Wish<'_>) -> Result<bool, DeployError> {
         let is_new = slot.item.ask(wish.restart)?;
@@ -241,7 +252,8 @@ impl Deployer for ProcessDeployer {
             if wish.stopped {
                 return self.stay_stopped(job).await;
             }
-            job.require(token.into_iter().chain([run])).await?;
+            let allowed = job.require(token.into_iter().chain([run])).await;
+            self.told(job, allowed)?;
             let slot = self.slot(job.uid())?;
             slot.permit.set(later(job, &configuration));
             if slot.item.record().stopped {
@@ -298,12 +310,9 @@ impl Deployer for ProcessDeployer {
                 }
                 return Ok(Kept::Fine);
             }
+            let allowed = may_run(job, configuration.launch.user.as_deref()).await;
+            self.told(job, allowed)?;
             let slot = self.slot(job.uid())?;
-            if let Err(denied) = may_run(job, configuration.launch.user.as_deref()).await {
-                // The item fails with it, and may be tried again once the right is there.
-                slot.tell();
-                return Err(denied);
-            }
             slot.permit.set(later(job, &configuration));
             if slot.item.record().stopped || Self::ask(job, &slot, &wish)? {
                 return Ok(Kept::Redeploy);

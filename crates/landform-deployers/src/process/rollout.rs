@@ -130,9 +130,11 @@ impl Slot {
         notify: Notify,
     ) -> Result<Kept, DeployError> {
         let hash = self.item.hash(&configuration.launch);
-        self.tell();
         let known = self.supervisor.lock().as_ref().map(|supervisor| {
             let state = supervisor.state().borrow().clone();
+            if matches!(state, State::GaveUp(_)) {
+                supervisor.tell();
+            }
             (supervisor.hash == hash, supervisor.has_restarted(), state)
         });
         match known {
@@ -167,11 +169,9 @@ impl Slot {
         }
     }
 
-    /// Notes that the item is told of its process having given up, if it has.
+    /// Notes that the item is told why its process isn't started again, which the process may only be about to find out.
     pub(crate) fn tell(&self) {
-        if let Some(supervisor) = &*self.supervisor.lock()
-            && matches!(*supervisor.state().borrow(), State::GaveUp(_))
-        {
+        if let Some(supervisor) = &*self.supervisor.lock() {
             supervisor.tell();
         }
     }
