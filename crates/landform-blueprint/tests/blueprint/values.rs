@@ -392,7 +392,7 @@ fn what_templates_compute_is_counted_over_all_executors_of_a_section() {
     assert!(error.contains("max_steps"), "{error}");
 }
 
-/// What is wrong is told as far as it is worth telling: neither many findings nor long values of a schema are made to texts.
+/// The number and the length of findings are limited: neither many of them nor long values of a schema become texts.
 #[test]
 fn what_schemas_find_is_little_however_much_there_is() {
     let names: Vec<String> = (0..5_000).map(|number| format!("n{number}")).collect();

@@ -164,7 +164,7 @@ impl ProcessDeployer {
         Ok(slot)
     }
 
-    /// An item that fails for a missing right is told why its process isn't started again: it may be tried once more as soon as
+    /// An item that fails for a missing right knows why its process doesn't start again: the next request may start it once
     /// the right is there.
     fn told(&self, job: &Job<'_>, allowed: Result<(), DeployError>) -> Result<(), DeployError> {
         if allowed.is_err()

@@ -169,7 +169,7 @@ impl Slot {
         }
     }
 
-    /// Notes that the item is told why its process isn't started again, which the process may only be about to find out.
+    /// Notes that the item knows why its process doesn't start again; the process itself may find out later.
     pub(crate) fn tell(&self) {
         if let Some(supervisor) = &*self.supervisor.lock() {
             supervisor.tell();

@@ -80,7 +80,7 @@ pub(crate) struct Supervisor {
     known: AtomicU64,
     /// Whether the item has succeeded with it.
     has_succeeded: AtomicBool,
-    /// Whether somebody was told that it gave up.
+    /// Whether the item has learned that the process gave up.
     told: AtomicBool,
     news: Arc<News>,
     _end_on_drop: DropGuard,
@@ -157,8 +157,8 @@ impl Supervisor {
         self.has_succeeded.store(true, Ordering::Relaxed);
     }
 
-    /// That it gave up is told now; says whether it was told before. Only then the process may be started anew: else one that
-    /// gives up while its item is on the way to be told would be started again and again.
+    /// Notes that the item learns of the giving up now; returns whether it knew before. Only then the process may start anew:
+    /// otherwise one that gives up while its item is being deployed would start again and again.
     pub(crate) fn tell(&self) -> bool {
         self.told.swap(true, Ordering::Relaxed)
     }
